@@ -1,0 +1,47 @@
+//! Exact rate-limiting algorithms as pure functions.
+//!
+//! A limiter here is a value, and deciding is a function: the state that was stored goes in, with the time and the cost
+//! of the call; a [`Decision`] and the state to store come out. Nothing in this crate reads a clock, does I/O, allocates
+//! or uses floating point, so whoever holds the state (a Redis module, a process's own memory, a test) gets the same
+//! answer to the last unit.
+//!
+//! ```
+//! use rl_limiter::{Capacity, Cost, Limiter, Micros, Rate, RetryAfter, TokenBucket};
+//!
+//! // Three at once, then one a second.
+//! let bucket = TokenBucket::new(Capacity::new(3).unwrap(), Rate::parse("rate", b"1").unwrap());
+//! let noon = Micros::new(1_796_040_000_000_000).unwrap();
+//!
+//! let first = bucket.decide(None, noon, Cost::ONE);
+//! assert!(first.decision.allowed);
+//! assert_eq!(first.decision.remaining, 2);
+//!
+//! // The state that came out goes into the next call. What is denied brings no new state: there is nothing to store.
+//! let second = bucket.decide(first.next, noon, Cost::new(3).unwrap());
+//! assert!(!second.decision.allowed);
+//! assert_eq!(second.decision.retry_after, RetryAfter::Millis(1_000));
+//! assert!(second.next.is_none());
+//! ```
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`quantity`] | limits, costs, windows, rates and times, each checked when it is made; their parsers are the command line's grammar |
+//! | [`decision`] | the answer to a call |
+//! | [`limiter`] | what every algorithm has in common |
+//! | [`fixed_window`], [`token_bucket`] | the algorithms, one a file |
+//! | [`layout`] | states as bytes, which trusts none of them |
+
+#![forbid(unsafe_code)]
+
+pub mod decision;
+pub mod fixed_window;
+pub mod layout;
+pub mod limiter;
+pub mod quantity;
+pub mod token_bucket;
+
+pub use decision::{Decision, Outcome, RetryAfter};
+pub use fixed_window::FixedWindow;
+pub use limiter::{Limiter, LimiterState};
+pub use quantity::{ArgumentError, Capacity, Cost, Limit, Micros, Rate, Window};
+pub use token_bucket::TokenBucket;

@@ -1,0 +1,55 @@
+//! What every algorithm has in common.
+
+use crate::decision::{Decision, Outcome};
+use crate::layout::State;
+use crate::quantity::{Cost, Micros};
+
+/// An algorithm with its parameters: it judges states.
+pub trait Limiter: Copy + PartialEq {
+    /// What has to be kept between two calls.
+    type State: LimiterState<Limiter = Self>;
+
+    /// Judges a call of `asked` units (at least 1) at `now`. Takes them if it may and `taking` is set.
+    ///
+    /// `taking` is not set for calls that only look: they never change a state, not even when the clock went back.
+    fn judge(
+        self,
+        state: Option<Self::State>,
+        now: Micros,
+        asked: u64,
+        taking: bool,
+    ) -> Outcome<Self::State>;
+
+    /// Decides a call of `cost` at `now`. A missing state is an unused limiter. A cost of 0 takes nothing and is answered
+    /// as a cost of 1 would be.
+    fn decide(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Outcome<Self::State> {
+        self.judge(state, now, cost.get().max(1), cost.get() > 0)
+    }
+
+    /// What [`Limiter::decide`] would say, with nothing taken: `remaining` and `reset_after` are those before the call.
+    fn peek(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Decision {
+        self.judge(state, now, cost.get().max(1), false).decision
+    }
+}
+
+/// What an algorithm keeps between two calls: its counts, the time of the last call that took something, and the
+/// parameters of that call.
+pub trait LimiterState: Copy + Into<State> + TryFrom<State, Error = State> {
+    /// The algorithm whose state this is.
+    type Limiter: Limiter<State = Self>;
+
+    /// The parameters of the last call that took something.
+    fn limiter(&self) -> Self::Limiter;
+
+    /// The first moment at which the state can't be told from a missing one, if nothing is taken until then.
+    fn unused_at(&self) -> Micros;
+
+    /// Whether the state can't be told from a missing one at `now`. A state from a later time than `now` (the clock went
+    /// back) counts as made now.
+    fn is_unused(&self, now: Micros) -> bool;
+
+    /// The answer that a call of `cost` with the remembered parameters would get.
+    fn peek(&self, now: Micros, cost: Cost) -> Decision {
+        self.limiter().peek(Some(*self), now, cost)
+    }
+}

@@ -1,0 +1,225 @@
+//! The token bucket: `capacity` tokens at once, refilled continuously at `rate`.
+//!
+//! The bucket starts full and refills lazily: nothing runs between calls, each call works out what time has brought since
+//! the last. Over any interval it admits at most `capacity + rate × time`, and what it admits is exactly what that
+//! rational number allows, because amounts are kept in fractions of a token whose denominator is that of the rate.
+//!
+//! Source: J. Turner, "New directions in communications (or which way to the information age?)", IEEE Communications
+//! Magazine 24(10), 1986. The virtual scheduling form of it is known as GCRA (ITU-T I.371): a GCRA with burst `b` is a
+//! token bucket of capacity `b + 1`.
+
+use crate::decision::{Decision, Outcome, RetryAfter};
+use crate::limiter::{Limiter, LimiterState};
+use crate::quantity::{Capacity, MAX_EXACT, Micros, Rate};
+
+/// A bucket of tokens and the rate at which it refills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    capacity: Capacity,
+    rate: Rate,
+}
+
+/// What a token bucket keeps: how much was spent and not yet refilled at the time of the last call that took something.
+///
+/// Amounts are in parts: a token is [`Rate::micros`] parts and a microsecond refills [`Rate::units`] parts, so both are
+/// whole numbers. Bounds: 2^53 tokens twice over, of 2^63 parts, are below 2^117; 2^62 µs of 2^63 parts are below 2^125.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    limiter: TokenBucket,
+    last: Micros,
+    spent: u128,
+}
+
+impl TokenBucket {
+    /// `capacity` tokens at once, refilled at `rate`.
+    pub const fn new(capacity: Capacity, rate: Rate) -> Self {
+        Self { capacity, rate }
+    }
+
+    /// The most that the bucket holds.
+    pub const fn capacity(self) -> Capacity {
+        self.capacity
+    }
+
+    /// What it refills.
+    pub const fn rate(self) -> Rate {
+        self.rate
+    }
+
+    /// The most parts that can be spent: a debt ends at a balance of −capacity.
+    pub(crate) fn most_spent(self) -> u128 {
+        2 * self.parts(self.capacity.get())
+    }
+
+    /// So many tokens in parts.
+    fn parts(self, tokens: u64) -> u128 {
+        u128::from(tokens) * u128::from(self.rate.micros())
+    }
+
+    /// Parts that flow back in so many microseconds.
+    fn refill(self, micros: u64) -> u128 {
+        u128::from(self.rate.units()) * u128::from(micros)
+    }
+
+    /// Milliseconds, rounded up, until so many parts have flowed back.
+    fn millis_to_refill(self, parts: u128) -> u64 {
+        saturate(div_ceil(parts, u128::from(self.rate.units()) * 1_000)).min(MAX_EXACT)
+    }
+}
+
+impl Limiter for TokenBucket {
+    type State = State;
+
+    fn judge(self, state: Option<State>, now: Micros, asked: u64, taking: bool) -> Outcome<State> {
+        let capacity = self.capacity.get();
+        let seen = state.map(|state| state.seen_from(now));
+        let (spent, until_unused) = match seen {
+            Some(seen) => seen.spent_under(self, now),
+            None => (0, 0),
+        };
+
+        let full = self.parts(capacity);
+        let free = full.saturating_sub(spent);
+        let wanted = self.parts(asked);
+        let remaining = saturate(div_floor(free, u128::from(self.rate.micros())));
+        let answer = |allowed, remaining, retry_after, reset_after| Decision {
+            allowed,
+            limit: capacity,
+            remaining,
+            retry_after,
+            reset_after,
+        };
+        let fits = wanted <= free;
+        if fits && taking {
+            let next = State {
+                limiter: self,
+                last: now,
+                spent: spent + wanted,
+            };
+            let reset_after = self.millis_to_refill(next.spent);
+            let decision = answer(true, remaining - asked, RetryAfter::Millis(0), reset_after);
+            return Outcome {
+                decision,
+                next: Some(next),
+            };
+        }
+        let retry_after = if fits {
+            RetryAfter::Millis(0)
+        } else if asked > capacity {
+            RetryAfter::Never
+        } else {
+            RetryAfter::Millis(
+                self.millis_to_refill(spent + wanted - full)
+                    .min(until_unused),
+            )
+        };
+        let reset_after = self.millis_to_refill(spent).min(until_unused);
+        let clock_went_back = taking && seen != state && until_unused > 0;
+        Outcome {
+            decision: answer(fits, remaining, retry_after, reset_after),
+            next: seen.filter(|_| clock_went_back),
+        }
+    }
+}
+
+impl State {
+    /// A state from its parts, as they were stored; `None` if no sequence of calls leads there. `spent` is in parts of a token.
+    pub fn new(limiter: TokenBucket, last: Micros, spent: u128) -> Option<Self> {
+        let plausible = limiter.capacity.get() > 0 && spent <= limiter.most_spent();
+        plausible.then_some(Self {
+            limiter,
+            last,
+            spent,
+        })
+    }
+
+    /// The time of the last call that took something.
+    pub const fn last(&self) -> Micros {
+        self.last
+    }
+
+    /// What was spent and not yet refilled at [`State::last`], in parts of a token.
+    pub const fn spent(&self) -> u128 {
+        self.spent
+    }
+
+    /// What is spent stays spent when the clock went back: it counts as spent now.
+    fn seen_from(self, now: Micros) -> Self {
+        Self {
+            last: self.last.min(now),
+            ..self
+        }
+    }
+
+    /// What is spent at `now`, in the parts of `limiter`, and the milliseconds until the remembered parameters call the
+    /// bucket unused. If they do already, it is unused for every caller. Else all time since the last call counts at the
+    /// rate of `limiter`. The state must not be later than `now`.
+    fn spent_under(&self, limiter: TokenBucket, now: Micros) -> (u128, u64) {
+        let elapsed = now.since(self.last);
+        let remembered = self.spent.saturating_sub(self.limiter.refill(elapsed));
+        let until_unused = self.limiter.millis_to_refill(remembered);
+        let spent = if remembered == 0 || self.limiter == limiter {
+            remembered
+        } else {
+            self.converted(limiter)
+                .saturating_sub(limiter.refill(elapsed))
+        };
+        (spent, until_unused)
+    }
+
+    /// What was spent at the last call, in the parts of `limiter`: rounded up, so against the caller and by less than one of
+    /// them, and cut to a capacity that got smaller. A capacity of 0 cuts nothing, so that lifting it grants nothing.
+    fn converted(&self, limiter: TokenBucket) -> u128 {
+        let (old, new) = (
+            u128::from(self.limiter.rate.micros()),
+            u128::from(limiter.rate.micros()),
+        );
+        let (tokens, fraction) = (self.spent / old, self.spent % old);
+        let spent = tokens * new + div_ceil(fraction * new, old);
+        let smaller = 0 < limiter.capacity.get() && limiter.capacity < self.limiter.capacity;
+        if smaller {
+            spent.min(limiter.parts(limiter.capacity.get()))
+        } else {
+            spent
+        }
+    }
+}
+
+impl LimiterState for State {
+    type Limiter = TokenBucket;
+
+    fn limiter(&self) -> TokenBucket {
+        self.limiter
+    }
+
+    fn unused_at(&self) -> Micros {
+        self.last.plus(saturate(div_ceil(
+            self.spent,
+            u128::from(self.limiter.rate.units()),
+        )))
+    }
+
+    fn is_unused(&self, now: Micros) -> bool {
+        self.spent <= self.limiter.refill(now.since(self.last))
+    }
+}
+
+fn saturate(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+/// `a / b`, rounded down. Most amounts fit 64 bits, where the processor divides in one instruction.
+fn div_floor(a: u128, b: u128) -> u128 {
+    match (u64::try_from(a), u64::try_from(b)) {
+        (Ok(a), Ok(b)) => u128::from(a / b),
+        _ => a / b,
+    }
+}
+
+/// `a / b`, rounded up.
+fn div_ceil(a: u128, b: u128) -> u128 {
+    match (u64::try_from(a), u64::try_from(b)) {
+        (Ok(a), Ok(b)) => u128::from(a.div_ceil(b)),
+        _ => a.div_ceil(b),
+    }
+}

@@ -1,0 +1,67 @@
+//! Arguments, read in place.
+
+use std::ffi::CString;
+
+use rl_limiter::quantity::ArgumentError;
+use rl_limiter::{Capacity, Cost, Limit, Rate, Window};
+
+use crate::server::{Call, Error};
+
+/// The arguments of a call, by index: 0 is the command's name, 1 the key.
+pub struct Args<'a, 'c>(&'a Call<'c>);
+
+impl<'a, 'c> Args<'a, 'c> {
+    /// The arguments of a call that may have `most` of them, its name counted. The fewest are the command's arity, which the
+    /// server checks.
+    pub fn of(call: &'a Call<'c>, most: usize) -> Result<Self, Error> {
+        if call.argument_count() > most {
+            Err(Error::WrongArity)
+        } else {
+            Ok(Self(call))
+        }
+    }
+
+    /// The limit at `index`.
+    pub fn limit(&self, index: usize) -> Result<Limit, Error> {
+        self.required(index, |text| Limit::parse("limit", text))
+    }
+
+    /// The capacity at `index`.
+    pub fn capacity(&self, index: usize) -> Result<Capacity, Error> {
+        self.required(index, |text| Capacity::parse("capacity", text))
+    }
+
+    /// The window at `index`.
+    pub fn window(&self, index: usize) -> Result<Window, Error> {
+        self.required(index, |text| Window::parse("window", text))
+    }
+
+    /// The rate at `index`.
+    pub fn rate(&self, index: usize) -> Result<Rate, Error> {
+        self.required(index, |text| Rate::parse("rate", text))
+    }
+
+    /// The cost at `index`, or 1 if the call ends before it.
+    pub fn cost(&self, index: usize) -> Result<Cost, Error> {
+        match self.0.argument(index) {
+            Some(text) => Cost::parse("cost", text).map_err(bad_argument),
+            None => Ok(Cost::ONE),
+        }
+    }
+
+    fn required<T>(
+        &self,
+        index: usize,
+        parse: impl Fn(&[u8]) -> Result<T, ArgumentError>,
+    ) -> Result<T, Error> {
+        parse(self.0.argument(index).ok_or(Error::WrongArity)?).map_err(bad_argument)
+    }
+}
+
+fn bad_argument(error: ArgumentError) -> Error {
+    Error::Text(
+        CString::new(format!("ERR {error}"))
+            .unwrap_or_default()
+            .into(),
+    )
+}

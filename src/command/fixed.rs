@@ -1,0 +1,19 @@
+//! `RL.FIXED key limit window [cost]`
+
+use rl_limiter::FixedWindow;
+
+use super::args::Args;
+use super::store;
+use crate::server::{Call, Error, Handler};
+
+/// The fixed window counter.
+pub struct Fixed;
+
+impl Handler for Fixed {
+    fn run(call: &Call<'_>) -> Result<(), Error> {
+        let args = Args::of(call, 5)?;
+        let limiter = FixedWindow::new(args.limit(2)?, args.window(3)?);
+        let cost = args.cost(4)?;
+        store::decide(call, limiter, cost)
+    }
+}

@@ -1,0 +1,129 @@
+//! One call of a command: its arguments, the time, and the reply.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_long};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use redis_module::raw::{RedisModuleCtx, RedisModuleString};
+
+use super::api::{self, Api};
+use super::key::{Key, Mode};
+
+/// Why a call is answered with an error.
+#[derive(Debug)]
+pub enum Error {
+    /// Too few or too many arguments.
+    WrongArity,
+    /// The text of the error, whose first word is its code in upper case.
+    Text(Cow<'static, CStr>),
+}
+
+impl Error {
+    /// An error with a fixed text.
+    pub const fn fixed(text: &'static CStr) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+/// One call of a command.
+pub struct Call<'a> {
+    api: &'static Api,
+    ctx: *mut RedisModuleCtx,
+    /// The name of the command, then its arguments. They live, unchanged, as long as the call.
+    arguments: &'a [*mut RedisModuleString],
+}
+
+impl<'a> Call<'a> {
+    /// # Safety
+    ///
+    /// `ctx` and `arguments` must be those of a command that the server is calling, and `'a` must not outlive that call.
+    pub(super) unsafe fn new(
+        api: &'static Api,
+        ctx: *mut RedisModuleCtx,
+        arguments: &'a [*mut RedisModuleString],
+    ) -> Self {
+        Self {
+            api,
+            ctx,
+            arguments,
+        }
+    }
+
+    /// How many arguments there are, the name of the command among them.
+    pub fn argument_count(&self) -> usize {
+        self.arguments.len()
+    }
+
+    /// The bytes of the argument at `index`, where 0 is the name of the command. They are read in place.
+    pub fn argument(&self, index: usize) -> Option<&'a [u8]> {
+        let argument = *self.arguments.get(index)?;
+        let mut length = 0;
+        // SAFETY: the argument lives as long as the call (`new`), and `length` is written before it is read.
+        let bytes = unsafe { (self.api.string_ptr_len)(argument, &mut length) };
+        // SAFETY: the server owns so many bytes there for as long as the argument lives, and does not change them.
+        Some(unsafe { std::slice::from_raw_parts(bytes.cast(), length) })
+    }
+
+    /// Opens the key that the argument at `index` names.
+    pub fn open(&self, index: usize, mode: Mode) -> Result<Key<'a>, Error> {
+        let name = *self.arguments.get(index).ok_or(Error::WrongArity)?;
+        // SAFETY: the context and the name live as long as the call, which `Key<'a>` can't outlive.
+        Ok(unsafe { Key::open(self.api, self.ctx, name, mode) })
+    }
+
+    /// The time of the call in microseconds since the Unix epoch, by the server's clock.
+    ///
+    /// From Redis 7.2 on it is the server's cached time, the same for all commands of a `MULTI` block or a script. Before,
+    /// it is the system's clock, so a command must ask once and keep the answer.
+    pub fn now(&self) -> i64 {
+        match self.api.cached_microseconds {
+            // SAFETY: it takes nothing, and may be called whenever a command is.
+            Some(cached_microseconds) => unsafe { cached_microseconds() },
+            None => SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| {
+                    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+                }),
+        }
+    }
+
+    /// Whether the server would refuse to take more memory. Under a policy that evicts it makes room instead, although it
+    /// counts as out of memory meanwhile.
+    pub fn memory_is_full(&self) -> bool {
+        // SAFETY: the context lives as long as the call.
+        let flags = unsafe { (self.api.get_context_flags)(self.ctx) }.cast_unsigned();
+        flags & (api::OUT_OF_MEMORY | api::EVICTS) == api::OUT_OF_MEMORY
+    }
+
+    /// Replies with an array of integers.
+    pub fn reply_integers(&self, integers: &[i64]) {
+        let length = c_long::try_from(integers.len()).unwrap_or(0);
+        // SAFETY: the context lives as long as the call.
+        unsafe { (self.api.reply_with_array)(self.ctx, length) };
+        for &integer in integers {
+            // SAFETY: as above.
+            unsafe { (self.api.reply_with_long_long)(self.ctx, integer) };
+        }
+    }
+
+    /// Replies with a null: there is no such key.
+    pub fn reply_null(&self) {
+        // SAFETY: the context lives as long as the call.
+        unsafe { (self.api.reply_with_null)(self.ctx) };
+    }
+
+    pub(super) fn reply_error(&self, error: &Error) {
+        match error {
+            // SAFETY: the context lives as long as the call.
+            Error::WrongArity => unsafe { (self.api.wrong_arity)(self.ctx) },
+            // SAFETY: as above, and the text ends with a NUL.
+            Error::Text(text) => unsafe { (self.api.reply_with_error)(self.ctx, text.as_ptr()) },
+        };
+    }
+
+    pub(super) fn log_warning(&self, text: &CStr) {
+        // The text goes through "%s": it may hold what a client sent, and a format must not.
+        // SAFETY: the context lives as long as the call; all three texts end with a NUL.
+        unsafe { (self.api.log)(self.ctx, c"warning".as_ptr(), c"%s".as_ptr(), text.as_ptr()) };
+    }
+}
