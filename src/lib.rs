@@ -22,7 +22,7 @@ mod entry {
     use redis_module::{Context, RedisString, Status, redis_module};
 
     use crate::command::TABLE;
-    use crate::server::{self, SERVER_CHECK, ServerAllocator};
+    use crate::server::{self, SERVER_CHECK, ServerAllocator, may_unload};
 
     /// The module's version as `MODULE LIST` shows it: 10000 × major + 100 × minor + patch.
     const VERSION: i32 = 100;
@@ -37,6 +37,7 @@ mod entry {
         allocator: (ServerAllocator, ServerAllocator),
         data_types: [SERVER_CHECK],
         init: init,
+        deinit: may_unload,
         commands: [],
     }
 }

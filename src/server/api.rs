@@ -1,6 +1,6 @@
 //! The functions of the server that the module uses, looked up once, when it is loaded.
 
-use std::ffi::{c_char, c_int, c_longlong, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint};
 use std::sync::OnceLock;
 
 use redis_module::raw::{
@@ -68,6 +68,16 @@ api! {
     }
 }
 
+impl Api {
+    /// Writes a line to the server's log. The context may be null.
+    ///
+    /// The text goes through `%s`: it may hold what a client sent, and a format must not.
+    pub fn log_warning(&self, ctx: *mut RedisModuleCtx, text: &CStr) {
+        // SAFETY: the server takes a null context; all three texts end with a NUL.
+        unsafe { (self.log)(ctx, c"warning".as_ptr(), c"%s".as_ptr(), text.as_ptr()) };
+    }
+}
+
 static API: OnceLock<Api> = OnceLock::new();
 
 /// The functions of the server, once [`look_up`] has found them.
@@ -81,11 +91,33 @@ pub fn look_up() -> Result<&'static Api, &'static str> {
     Ok(API.get_or_init(|| found))
 }
 
-/// The server's version as `(major, minor, patch)`; Valkey gives the Redis version that it is compatible with.
+/// The server's version as `(major, minor, patch)`: of Redis, or of Valkey, whose first is 7.2.
 pub fn server_version() -> (c_int, c_int, c_int) {
     // SAFETY: the pointer is written once, before the server hands control to the module; the function takes nothing.
     let version = unsafe { raw::RedisModule_GetServerVersion.map_or(0, |get| get()) };
     (version >> 16, version >> 8 & 0xFF, version & 0xFF)
+}
+
+/// Whether the server is Valkey.
+pub fn is_valkey(ctx: *mut RedisModuleCtx) -> bool {
+    // SAFETY: the pointers are written once, before the server hands control to the module.
+    let functions = unsafe {
+        (
+            raw::RedisModule_GetServerInfo,
+            raw::RedisModule_ServerInfoGetFieldC,
+            raw::RedisModule_FreeServerInfo,
+        )
+    };
+    let (Some(get), Some(field), Some(free)) = functions else {
+        return false;
+    };
+    // SAFETY: the server passed this context; the texts end with a NUL; the information is freed once, after its last use.
+    unsafe {
+        let info = get(ctx, c"server".as_ptr());
+        let found = !field(info, c"valkey_version".as_ptr()).is_null();
+        free(ctx, info);
+        found
+    }
 }
 
 /// The flags of [`Api::get_context_flags`] that the module looks at.

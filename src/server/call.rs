@@ -120,10 +120,4 @@ impl<'a> Call<'a> {
             Error::Text(text) => unsafe { (self.api.reply_with_error)(self.ctx, text.as_ptr()) },
         };
     }
-
-    pub(super) fn log_warning(&self, text: &CStr) {
-        // The text goes through "%s": it may hold what a client sent, and a format must not.
-        // SAFETY: the context lives as long as the call; all three texts end with a NUL.
-        unsafe { (self.api.log)(self.ctx, c"warning".as_ptr(), c"%s".as_ptr(), text.as_ptr()) };
-    }
 }

@@ -6,10 +6,11 @@ use redis_module::raw::{self, RedisModuleCtx};
 use redis_module::{Context, Status};
 
 use super::api::{self, Api};
+use super::guard::log_panics;
 use super::register::{Command, register};
 
-/// The oldest server that the module loads on. Valkey is compatible with 7.2.
-pub const OLDEST_SERVER: (c_int, c_int) = (7, 0);
+/// The oldest server that the module loads on.
+const OLDEST_SERVER: (c_int, c_int) = (7, 0);
 
 /// No "modified" signal on closing a key that was opened for writing: a denied call changes nothing, and must not break
 /// a `WATCH`.
@@ -51,12 +52,32 @@ impl ServerCheck {
     }
 }
 
+/// Whether the module may be unloaded.
+///
+/// Redis 8.0 and later keep, for each client, a pointer to the command it called last, and call through it after the module
+/// is gone: the next call of a client that has called one of ours ends the server. So there the module stays.
+pub fn may_unload(context: &Context) -> Status {
+    let (major, ..) = api::server_version();
+    if major < 8 || api::is_valkey(context.ctx) {
+        return Status::Ok;
+    }
+    warn(
+        context.ctx,
+        "redis-rl stays loaded: this server calls commands of unloaded modules, which would end it. Restart it to upgrade.",
+    );
+    Status::Err
+}
+
 /// Sets the module's options and registers its commands.
 pub fn set_up(context: &Context, load_arguments: usize, commands: &[Command]) -> Status {
     let ctx = context.ctx;
     let result = match api::get() {
         Some(_) if load_arguments > 0 => Err("the module takes no arguments on loading".to_owned()),
-        Some(api) => set_options(api, ctx).and_then(|()| register(api, ctx, commands)),
+        Some(api) => {
+            log_panics(api);
+            set_options(api, ctx);
+            register(api, ctx, commands)
+        }
         None => Err("the functions of the server were not looked up".to_owned()),
     };
     match result {
@@ -68,7 +89,7 @@ pub fn set_up(context: &Context, load_arguments: usize, commands: &[Command]) ->
     }
 }
 
-fn set_options(api: &Api, ctx: *mut RedisModuleCtx) -> Result<(), String> {
+fn set_options(api: &Api, ctx: *mut RedisModuleCtx) {
     let options =
         NO_IMPLICIT_SIGNAL_MODIFIED | HANDLE_REPL_ASYNC_LOAD | HANDLE_ATOMIC_SLOT_MIGRATION;
     // SAFETY: the server passed this context for loading.
@@ -76,7 +97,6 @@ fn set_options(api: &Api, ctx: *mut RedisModuleCtx) -> Result<(), String> {
     // The redis-module crate has registered an INFO callback that allocates and walks the stack inside a crash report, where
     // neither is safe. The module takes it back.
     raw::register_info_function(ctx, None);
-    Ok(())
 }
 
 fn warn(ctx: *mut RedisModuleCtx, text: &str) {

@@ -16,5 +16,5 @@ mod replicate;
 pub use alloc::ServerAllocator;
 pub use call::{Call, Error};
 pub use key::{Key, Mode, Value};
-pub use load::{OLDEST_SERVER, SERVER_CHECK, ServerCheck, set_up};
+pub use load::{SERVER_CHECK, ServerCheck, may_unload, set_up};
 pub use register::{Access, Argument, ArgumentKind, Command, EntryPoint, Handler};

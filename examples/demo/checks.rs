@@ -1,0 +1,162 @@
+//! What must be true of the answers of a run. Each check adds a sentence for what is not.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use crate::fleet::SERVERS;
+use crate::limiters::WINDOW;
+use crate::traffic::{Refusal, Reply, Traffic};
+
+/// What is not as it should be, each thing once, with how often it was seen.
+#[derive(Default)]
+pub struct Faults(BTreeMap<String, usize>);
+
+impl Faults {
+    fn add(&mut self, fault: String) {
+        *self.0.entry(fault).or_default() += 1;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(fault, times)| match times {
+            1 => fault.clone(),
+            _ => format!("{fault} ({times} times)"),
+        })
+    }
+}
+
+/// The answers of a run in numbers, by server.
+#[derive(Default)]
+pub struct Tally {
+    pub sent: [u64; SERVERS.len()],
+    pub admitted: [u64; SERVERS.len()],
+}
+
+impl Tally {
+    pub fn of(traffic: &Traffic) -> Self {
+        let mut tally = Tally::default();
+        for reply in &traffic.replies {
+            // An answer from nowhere is not counted, so that `dealt_out` finds one missing.
+            if let Some(server) = SERVERS.iter().position(|name| *name == reply.server) {
+                tally.sent[server] += 1;
+                tally.admitted[server] += u64::from(reply.refused.is_none());
+            }
+        }
+        tally
+    }
+
+    pub fn total_sent(&self) -> u64 {
+        self.sent.iter().sum()
+    }
+
+    pub fn total_admitted(&self) -> u64 {
+        self.admitted.iter().sum()
+    }
+}
+
+/// How many of `requests` each server gets when they are dealt out in turn.
+pub fn shares(requests: u64) -> [u64; SERVERS.len()] {
+    let mut shares = [0; SERVERS.len()];
+    for (share, turn) in shares.iter_mut().zip(0..) {
+        *share = requests.saturating_sub(turn).div_ceil(SERVERS.len() as u64);
+    }
+    shares
+}
+
+pub fn dealt_out(requests: u64, tally: &Tally, faults: &mut Faults) {
+    let (sent, shares) = (tally.sent, shares(requests));
+    if sent != shares {
+        faults.add(format!("the balancer dealt out {sent:?}, not {shares:?}"));
+    }
+}
+
+/// What the headers of an answer say must agree, whichever limiter decided.
+pub fn headers(limit: u64, traffic: &Traffic, faults: &mut Faults) {
+    for Reply {
+        limit: told,
+        remaining,
+        reset,
+        refused,
+        ..
+    } in &traffic.replies
+    {
+        if *told != limit {
+            faults.add(format!("X-RateLimit-Limit is {told}, not {limit}"));
+        }
+        if *reset > WINDOW.as_secs() {
+            faults.add(format!("X-RateLimit-Reset is {reset}, more than an hour"));
+        }
+        let Some(Refusal { retry_after }) = refused else {
+            continue;
+        };
+        if !(1..=*reset).contains(retry_after) {
+            faults.add(format!(
+                "Retry-After is {retry_after}, X-RateLimit-Reset {reset}"
+            ));
+        }
+        if *remaining != 0 {
+            faults.add(format!("refused with X-RateLimit-Remaining: {remaining}"));
+        }
+    }
+}
+
+pub fn admitted(expected: RangeInclusive<u64>, tally: &Tally, faults: &mut Faults) {
+    let admitted = tally.total_admitted();
+    if !expected.contains(&admitted) {
+        faults.add(format!(
+            "{admitted} requests were admitted, not {}",
+            span(&expected)
+        ));
+    }
+}
+
+/// A limiter that counts right tells each admitted request another remainder, from `limit - 1` down to 0.
+pub fn each_remainder_once(limit: u64, traffic: &Traffic, faults: &mut Faults) {
+    let admitted = traffic
+        .replies
+        .iter()
+        .filter(|reply| reply.refused.is_none());
+    let mut remainders: Vec<u64> = admitted.map(|reply| reply.remaining).collect();
+    remainders.sort_unstable();
+    if !remainders.iter().copied().eq(0..limit) {
+        faults.add(format!(
+            "the admitted requests were told these remainders: {remainders:?}"
+        ));
+    }
+}
+
+/// The shortest and the longest wait that refused requests were told; none if none was refused.
+pub fn waits_told(traffic: &Traffic) -> Option<RangeInclusive<u64>> {
+    let waits = || {
+        traffic
+            .replies
+            .iter()
+            .filter_map(|reply| Some(reply.refused.as_ref()?.retry_after))
+    };
+    Some(waits().min()?..=waits().max()?)
+}
+
+/// `right` is what [`Algorithm::waits`](crate::limiters::redis_rl::Algorithm::waits) says.
+pub fn waits(right: Option<RangeInclusive<u64>>, traffic: &Traffic, faults: &mut Faults) {
+    let (Some(right), Some(told)) = (right, waits_told(traffic)) else {
+        faults.add("the run took so long that nothing is exact: send fewer requests".to_owned());
+        return;
+    };
+    if !(right.contains(told.start()) && right.contains(told.end())) {
+        let (right, told) = (span(&right), span(&told));
+        faults.add(format!("Retry-After is {told}, but {right} would be right"));
+    }
+}
+
+/// `36`, or `35 to 36`.
+pub fn span(range: &RangeInclusive<u64>) -> String {
+    let (least, most) = (range.start(), range.end());
+    if least == most {
+        least.to_string()
+    } else {
+        format!("{least} to {most}")
+    }
+}

@@ -1,0 +1,20 @@
+//! The module in real servers, over real sockets. One file a concern.
+//!
+//! `RL_SERVER` chooses the server (a path; else `redis-server`). Times are set, not waited for.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod announcement;
+mod atomicity;
+mod clock_steps;
+mod cluster;
+mod commands;
+mod keyspace;
+mod lifetime;
+mod loading;
+mod memory;
+mod persistence;
+mod replication;
+mod wrong_input;

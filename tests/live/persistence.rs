@@ -1,0 +1,96 @@
+//! What was admitted stays admitted over a restart, and the files need no module.
+
+use redis::Connection;
+
+use crate::support::{Options, Server, ask, decide, digest, wait_until};
+
+/// Limiters of each kind and form: untouched, used, exhausted.
+fn fill(redis: &mut Connection) {
+    for key in 0..20 {
+        for taken in 0..key {
+            decide(redis, &format!("RL.FIXED f{key} 10 36500d"));
+            decide(redis, &format!("RL.TOKENBUCKET b{key} 10 1/d"));
+            decide(
+                redis,
+                &format!(
+                    "RL.TOKENBUCKET w{key} 9007199254740991 1/d {}",
+                    1 + taken * 1_000_000_000_000_i64
+                ),
+            );
+        }
+    }
+}
+
+fn assert_exhausted_stays_exhausted(redis: &mut Connection) {
+    for key in 10..20 {
+        assert_eq!(decide(redis, &format!("RL.FIXED f{key} 10 36500d"))[0], 0);
+        assert_eq!(
+            decide(redis, &format!("RL.TOKENBUCKET b{key} 10 1/d"))[0],
+            0
+        );
+    }
+}
+
+/// The server, killed, must come back with the same data, and so must one without the module from the same files.
+fn assert_survives(mut server: Server, end: impl Fn(&mut Server)) {
+    let mut redis = server.connect();
+    let before = digest(&mut redis);
+    end(&mut server);
+
+    server.start_again(|options| options.module(None));
+    assert_eq!(digest(&mut server.connect()), before, "without the module");
+    end(&mut server);
+
+    server.start_again(|options| options.module(Some(crate::support::module("redis_rl"))));
+    let mut redis = server.connect();
+    assert_eq!(digest(&mut redis), before, "with the module");
+    assert_exhausted_stays_exhausted(&mut redis);
+    assert_eq!(digest(&mut redis), before, "denied calls changed nothing");
+}
+
+#[test]
+fn a_snapshot() {
+    let server = Server::new();
+    let mut redis = server.connect();
+    fill(&mut redis);
+    ask::<()>(&mut redis, "SAVE");
+    assert_survives(server, Server::kill);
+}
+
+fn append_only(preamble: &str) -> Server {
+    let server = Options::new()
+        .set("appendonly", "yes")
+        .set("appendfsync", "always")
+        .set("aof-use-rdb-preamble", preamble)
+        .start();
+    fill(&mut server.connect());
+    server
+}
+
+#[test]
+fn an_append_only_file_and_kill_9() {
+    assert_survives(append_only("yes"), Server::kill);
+}
+
+#[test]
+fn an_append_only_file_and_an_orderly_end() {
+    assert_survives(append_only("no"), Server::shut_down);
+}
+
+#[test]
+fn a_rewritten_append_only_file() {
+    for preamble in ["yes", "no"] {
+        let server = append_only(preamble);
+        let mut redis = server.connect();
+        ask::<()>(&mut redis, "BGREWRITEAOF");
+        let is_done = |redis: &mut Connection| {
+            let field =
+                |redis: &mut Connection, name| crate::support::info(redis, "persistence", name);
+            field(redis, "aof_rewrite_in_progress").as_deref() == Some("0")
+                && field(redis, "aof_rewrite_scheduled").as_deref() == Some("0")
+        };
+        wait_until("the file is rewritten", || is_done(&mut redis));
+        fill(&mut redis);
+        assert_survives(server, Server::kill);
+    }
+}

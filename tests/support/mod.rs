@@ -1,0 +1,82 @@
+//! What the tests share: real servers, and a short way to talk to them.
+
+mod clock;
+mod cluster;
+mod replica;
+mod server;
+
+pub use clock::{HOUR, NOON, SECOND};
+pub use cluster::Cluster;
+pub use replica::{offset, replica_of, wait_for_replicas, wait_until};
+pub use server::{Options, Server, module};
+
+use redis::{Connection, FromRedisValue, RedisResult};
+
+/// Sends the words of `line`.
+pub fn send<T: FromRedisValue>(connection: &mut Connection, line: &str) -> RedisResult<T> {
+    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+    send_words(connection, &words)
+}
+
+/// Sends words that may hold any bytes.
+pub fn send_words<T: FromRedisValue>(
+    connection: &mut Connection,
+    words: &[&[u8]],
+) -> RedisResult<T> {
+    let mut command = redis::Cmd::new();
+    for word in words {
+        command.arg(word);
+    }
+    command.query(connection)
+}
+
+/// Sends the words of `line`, which must succeed.
+pub fn ask<T: FromRedisValue>(connection: &mut Connection, line: &str) -> T {
+    send(connection, line).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+/// The five integers of a decision.
+pub fn decide(connection: &mut Connection, line: &str) -> [i64; 5] {
+    let reply: Vec<i64> = ask(connection, line);
+    reply
+        .try_into()
+        .unwrap_or_else(|reply| panic!("{line}: {reply:?} are not five integers"))
+}
+
+/// The whole text of the error that the words of `line` must lead to.
+pub fn error(connection: &mut Connection, line: &str) -> String {
+    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+    error_of_words(connection, &words)
+}
+
+/// The same for words that may hold any bytes.
+pub fn error_of_words(connection: &mut Connection, words: &[&[u8]]) -> String {
+    let shown = || {
+        words
+            .iter()
+            .map(|word| word[..word.len().min(40)].escape_ascii().to_string())
+            .collect::<Vec<_>>()
+    };
+    match send_words::<redis::Value>(connection, words) {
+        Ok(reply) => panic!("{:?}: no error but {reply:?}", shown()),
+        Err(error) => match (error.code(), error.detail()) {
+            (Some(code), Some(detail)) => format!("{code} {detail}"),
+            _ => panic!("{:?}: {error}", shown()),
+        },
+    }
+}
+
+/// The digest of the whole data set: equal digests, equal data.
+pub fn digest(connection: &mut Connection) -> String {
+    ask(connection, "DEBUG DIGEST")
+}
+
+/// A field of `INFO`.
+pub fn info(connection: &mut Connection, section: &str, field: &str) -> Option<String> {
+    let info: String = ask(connection, &format!("INFO {section}"));
+    info.lines().find_map(|line| {
+        line.strip_prefix(field)?
+            .strip_prefix(':')
+            .map(str::to_owned)
+    })
+}

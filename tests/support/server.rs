@@ -1,0 +1,282 @@
+//! A real server in a process of its own, that owns its folder, log and port, and is gone when the guard is dropped.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redis::Connection;
+use tempfile::TempDir;
+
+use super::clock::Clock;
+
+/// How long a server may take for anything that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a server is started with.
+pub struct Options {
+    module: Option<PathBuf>,
+    binary: PathBuf,
+    settings: Vec<String>,
+    clock: bool,
+}
+
+impl Options {
+    /// With the module, nothing persisted, the debug and module commands allowed.
+    pub fn new() -> Self {
+        let settings = [
+            "save",
+            "",
+            "enable-debug-command",
+            "yes",
+            "enable-module-command",
+            "yes",
+        ];
+        Self {
+            module: Some(module("redis_rl")),
+            binary: std::env::var_os("RL_SERVER")
+                .unwrap_or_else(|| "redis-server".into())
+                .into(),
+            settings: settings.map(str::to_owned).to_vec(),
+            clock: false,
+        }
+    }
+
+    pub fn module(mut self, module: Option<PathBuf>) -> Self {
+        self.module = module;
+        self
+    }
+
+    pub fn binary(mut self, binary: PathBuf) -> Self {
+        self.binary = binary;
+        self
+    }
+
+    pub fn set(mut self, name: &str, value: &str) -> Self {
+        self.settings.extend([name.to_owned(), value.to_owned()]);
+        self
+    }
+
+    /// Only what was set afterwards is set.
+    pub fn bare(mut self) -> Self {
+        self.settings.clear();
+        self
+    }
+
+    /// The server lives by [`Server::clock`].
+    pub fn with_clock(mut self) -> Self {
+        self.clock = true;
+        self
+    }
+
+    pub fn start(self) -> Server {
+        let folder = TempDir::with_prefix("redis-rl-test-").unwrap();
+        let clock = self.clock.then(|| Clock::new(folder.path()));
+        let mut server = Server {
+            options: self,
+            folder,
+            clock,
+            process: None,
+            port: 0,
+        };
+        server
+            .start()
+            .unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
+        server
+    }
+
+    /// The log of a server that must refuse to start.
+    pub fn start_refused(self) -> String {
+        let folder = TempDir::with_prefix("redis-rl-test-").unwrap();
+        let mut server = Server {
+            options: self,
+            folder,
+            clock: None,
+            process: None,
+            port: 0,
+        };
+        server
+            .start()
+            .expect_err("the server should not have started")
+    }
+}
+
+pub struct Server {
+    options: Options,
+    folder: TempDir,
+    clock: Option<Clock>,
+    process: Option<Child>,
+    port: u16,
+}
+
+impl Server {
+    pub fn new() -> Self {
+        Options::new().start()
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn clock(&mut self) -> &mut Clock {
+        self.clock
+            .as_mut()
+            .expect("a server started without a clock")
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder().join("log")).unwrap_or_default()
+    }
+
+    pub fn connect(&self) -> Connection {
+        self.connect_by(2)
+    }
+
+    /// By version 2 or 3 of the protocol.
+    pub fn connect_by(&self, protocol: u8) -> Connection {
+        self.try_connect(protocol)
+            .unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log()))
+    }
+
+    fn try_connect(&self, protocol: u8) -> redis::RedisResult<Connection> {
+        let client = redis::Client::open(format!(
+            "redis://127.0.0.1:{}/?protocol=resp{protocol}",
+            self.port
+        ))?;
+        let connection = client.get_connection_with_timeout(PATIENCE)?;
+        connection.set_read_timeout(Some(PATIENCE))?;
+        Ok(connection)
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().and_then(|()| process.wait()).unwrap();
+        }
+    }
+
+    /// Ends the server as an operator would.
+    pub fn shut_down(&mut self) {
+        let mut connection = self.connect();
+        // The server closes the connection instead of replying.
+        let _ = redis::cmd("SHUTDOWN").query::<()>(&mut connection);
+        if let Some(mut process) = self.process.take() {
+            process.wait().unwrap();
+        }
+    }
+
+    /// Starts the server again in its folder, with its settings as they were changed in between.
+    pub fn start_again(&mut self, change: impl FnOnce(Options) -> Options) {
+        let options = std::mem::replace(&mut self.options, Options::new());
+        self.options = change(options);
+        self.start()
+            .unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
+    }
+
+    /// The error is the server's log.
+    fn start(&mut self) -> Result<(), String> {
+        // Between finding a free port and using it somebody else may take it.
+        for _ in 0..5 {
+            self.port = free_port();
+            self.spawn();
+            let deadline = Instant::now() + PATIENCE;
+            while Instant::now() < deadline {
+                let process = self.process.as_mut().expect("just started");
+                if process.try_wait().unwrap().is_some() {
+                    break;
+                }
+                if self
+                    .try_connect(2)
+                    .is_ok_and(|mut connection| is_ready(&mut connection))
+                {
+                    return Ok(());
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+            if !self.log().contains("Address already in use") {
+                break;
+            }
+        }
+        Err(self.log())
+    }
+
+    fn spawn(&mut self) {
+        let log = File::create(self.folder().join("log")).unwrap();
+        let mut command = Command::new(&self.options.binary);
+        command
+            .current_dir(self.folder())
+            .stdin(Stdio::null())
+            .stderr(log.try_clone().unwrap())
+            .stdout(log);
+        command.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"]);
+        for setting in self.options.settings.chunks(2) {
+            command.arg(format!("--{}", setting[0])).arg(&setting[1]);
+        }
+        if let Some(module) = &self.options.module {
+            command.arg("--loadmodule").arg(module);
+        }
+        if let Some(clock) = &self.clock {
+            command.envs(clock.environment());
+        }
+        let started = command.spawn();
+        self.process = Some(started.unwrap_or_else(|error| {
+            panic!(
+                "{} does not start ({error}): run scripts/setup --test",
+                self.options.binary.display()
+            )
+        }));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        if thread::panicking() {
+            eprintln!("log of the server on port {}:\n{}", self.port, self.log());
+        }
+    }
+}
+
+fn is_ready(connection: &mut Connection) -> bool {
+    redis::cmd("PING").query::<String>(connection).is_ok()
+}
+
+pub fn free_port() -> u16 {
+    // A cluster's bus takes the port 10000 above, so the port must leave room for it.
+    loop {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|socket| socket.local_addr())
+            .unwrap()
+            .port();
+        if port < 55_000 {
+            return port;
+        }
+    }
+}
+
+/// A module that cargo has built, as `lib<name>.so` beside the tests or among the examples.
+pub fn module(name: &str) -> PathBuf {
+    let deps = std::env::current_exe()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .to_owned();
+    let file = format!("lib{name}.so");
+    let places = [
+        deps.join(&file),
+        deps.with_file_name("examples").join(&file),
+    ];
+    let found = places.iter().find(|place| place.exists());
+    found
+        .unwrap_or_else(|| panic!("{file} is not built: run the tests with cargo test"))
+        .clone()
+}
