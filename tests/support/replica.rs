@@ -15,12 +15,14 @@ pub fn replica_of(primary: &Server, options: Options) -> Server {
     let replica = options
         .set("replicaof", &format!("127.0.0.1 {}", primary.port()))
         .start();
-    // A link that the replica calls up may not be online at the primary yet, and only then counts for WAIT.
-    let online = || {
-        info(&mut connection, "replication", "slave0")
-            .is_some_and(|line| line.contains("state=online"))
-    };
-    wait_until("the replica is online", online);
+    // The primary may call a replica online that has not loaded what it was sent (Valkey 9.1), and the replica may call the
+    // link up before the primary counts it for WAIT.
+    let mut at_replica = replica.connect();
+    wait_until("the replica is online", || {
+        let slave = info(&mut connection, "replication", "slave0").unwrap_or_default();
+        let link = info(&mut at_replica, "replication", "master_link_status").unwrap_or_default();
+        slave.contains("state=online") && link == "up"
+    });
     replica
 }
 

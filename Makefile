@@ -1,0 +1,32 @@
+# A front for scripts/, which holds all there is to know: scripts/NAME --help. ARGS goes to the script, as in
+# make test ARGS='--test live'.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test demo bench matrix gate servers lint
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
+
+run: ## Start a server with the module and show a rate limit at work
+	@scripts/run $(ARGS)
+
+test: ## Build, and run all tests on the installed redis-server
+	@scripts/test $(ARGS)
+
+demo: ## Run a fleet of API servers that share one limit
+	@scripts/demo $(ARGS)
+
+bench: ## Measure nanoseconds per decision
+	@scripts/bench $(ARGS)
+
+matrix: ## Run the long tests, on every supported Redis and Valkey
+	@scripts/matrix $(ARGS)
+
+servers: ## Fetch the servers that the matrix needs
+	@scripts/servers $(ARGS)
+
+lint: ## Check formatting, clippy and documentation
+	@scripts/lint $(ARGS)
+
+gate: ## Count a call's instructions and hold them against the baseline
+	@scripts/gate $(ARGS)

@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# What several of the scripts beside this file need. It is sourced, never run.
+
+# The checkout, wherever the script was called from.
+# shellcheck disable=SC2034 # used by the scripts
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Progress goes to standard error, so that a script's standard output is its result alone.
+say() { printf '==> %s\n' "$*" >&2; }
+
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# For a wrong command line, as opposed to a failure: exit code 2.
+usage_error() {
+    printf '%s: %s (see --help)\n' "${0##*/}" "$*" >&2
+    exit 2
+}
+
+# A moment to hand to `elapsed` later. LC_ALL, because EPOCHREALTIME is written with the locale's decimal sign.
+moment() { (LC_ALL=C; printf '%s' "${EPOCHREALTIME/./}"); }
+
+# elapsed MOMENT: the seconds since then, with one decimal.
+elapsed() {
+    local tenths=$((($(moment) - $1) / 100000))
+    printf '%d.%d' $((tenths / 10)) $((tenths % 10))
+}
+
+# Where scripts/servers puts test servers, and where the tests look for them.
+servers_dir() { printf '%s' "${REDIS_RL_SERVERS:-${XDG_CACHE_HOME:-$HOME/.cache}/redis-rl/servers}"; }
