@@ -8,8 +8,8 @@
 //! here the window stands in the state, not in the key's name or its expiry.
 
 use crate::decision::{Decision, Outcome, RetryAfter, millis};
-use crate::limiter::{Limiter, LimiterState};
-use crate::quantity::{Cost, Limit, Micros, Window};
+use crate::limiter::{Fact, Limiter, LimiterState, Refundable};
+use crate::quantity::{Age, Cost, Limit, Micros, Window};
 
 /// A limit for each window of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,24 +48,21 @@ impl Limiter for FixedWindow {
 
     fn judge(self, state: Option<State>, now: Micros, asked: u64, taking: bool) -> Outcome<State> {
         let limit = self.limit.get();
-        let stored = state
-            .filter(|state| !state.is_unused(now))
-            .map(|state| state.seen_from(now));
+        let stored = state.filter(|state| !state.is_unused(now)).map(|state| state.seen_from(now));
         let until_end = self.window.end(now).since(now);
         let (count, until_unused) = match stored {
-            Some(stored) => (
-                stored.count_under(self, now),
-                until_end.min(stored.unused_at().since(now)),
-            ),
+            Some(stored) => (stored.count_under(self, now), until_end.min(stored.unused_at().since(now))),
             None => (0, 0),
         };
 
         let remaining = limit.saturating_sub(count);
         let fits = asked <= remaining;
-        let retry_after = match fits {
-            true => RetryAfter::Millis(0),
-            false if asked > limit => RetryAfter::Never,
-            false => RetryAfter::Millis(millis(until_unused)),
+        let retry_after = if fits {
+            RetryAfter::Millis(0)
+        } else if asked > limit {
+            RetryAfter::Never
+        } else {
+            RetryAfter::Millis(millis(until_unused))
         };
         let answer = |remaining, until_reset| Decision {
             allowed: fits,
@@ -75,15 +72,8 @@ impl Limiter for FixedWindow {
             reset_after: millis(until_reset),
         };
         if fits && taking {
-            let next = State {
-                limiter: self,
-                last: now,
-                count: count + asked,
-            };
-            return Outcome {
-                decision: answer(remaining - asked, until_end),
-                next: Some(next),
-            };
+            let next = State { limiter: self, last: now, count: count + asked };
+            return Outcome { decision: answer(remaining - asked, until_end), next: Some(next) };
         }
         let clock_went_back = taking && stored != state && stored.is_some();
         Outcome {
@@ -94,14 +84,10 @@ impl Limiter for FixedWindow {
 }
 
 impl State {
-    /// A state from its parts, as they were stored; `None` if no sequence of calls leads there.
-    pub fn new(limiter: FixedWindow, last: Micros, count: Cost) -> Option<Self> {
-        let plausible = limiter.limit.get() > 0 && count <= limiter.limit;
-        plausible.then_some(Self {
-            limiter,
-            last,
-            count: count.get(),
-        })
+    /// A state from its parts, as they were stored; `None` if one is out of its range, or the count above the limit.
+    pub fn new(limiter: FixedWindow, last: Micros, count: u64) -> Option<Self> {
+        let plausible = limiter.limit.get() > 0 && count <= limiter.limit.get();
+        plausible.then_some(Self { limiter, last, count })
     }
 
     /// The time of the last call that took something.
@@ -116,10 +102,7 @@ impl State {
 
     /// What is used stays used when the clock went back: it counts in the window of now.
     fn seen_from(self, now: Micros) -> Self {
-        Self {
-            last: self.last.min(now),
-            ..self
-        }
+        Self { last: self.last.min(now), ..self }
     }
 
     /// Units taken in the window of `now` as `limiter` cuts time into windows. The count lies in the window that holds its
@@ -135,6 +118,21 @@ impl State {
     }
 }
 
+impl Refundable for State {
+    /// What was taken in an earlier window than that of now has left by itself.
+    fn refund(&self, now: Micros, amount: Cost, age: Option<Age>) -> Option<Self> {
+        let age = age.unwrap_or(Age::ZERO);
+        let seen = self.seen_from(now);
+        let window = self.limiter.window;
+        let stands = !self.is_unused(now) && window.between(now.minus(age.as_micros()), now) == 0;
+        let given = if stands { amount.get().min(seen.count) } else { 0 };
+        if given > 0 {
+            return Some(Self { last: now, count: seen.count - given, ..seen });
+        }
+        Some(seen).filter(|seen| amount.get() > 0 && seen != self)
+    }
+}
+
 impl LimiterState for State {
     type Limiter = FixedWindow;
 
@@ -142,12 +140,15 @@ impl LimiterState for State {
         self.limiter
     }
 
+    fn describe(&self, tell: &mut dyn FnMut(&'static str, Fact)) {
+        tell("limit", Fact::Units(self.limiter.limit.get()));
+        tell("window", Fact::Window(self.limiter.window));
+        tell("used", Fact::Units(self.count));
+        tell("last_ms", Fact::Moment(self.last));
+    }
+
     fn unused_at(&self) -> Micros {
-        if self.count == 0 {
-            self.last
-        } else {
-            self.limiter.window.end(self.last)
-        }
+        if self.count == 0 { self.last } else { self.limiter.window.end(self.last) }
     }
 
     fn is_unused(&self, now: Micros) -> bool {

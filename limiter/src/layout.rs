@@ -18,36 +18,161 @@
 //! | 1 fixed window | 0 | limit 8, window in µs 8 | time 8, count 8 | 36 |
 //! | 2 token bucket | 0 narrow | capacity 8, rate 8 + 8 | time 8, spent parts 8 | 44 |
 //! | 2 token bucket | 1 wide | capacity 8, rate 8 + 8 | time 8, spent parts 16 | 52 |
+//! | 3 sliding window | 0 | limit 8, window in µs 8 | time 8, current 8, previous 8 | 44 |
+//! | 4 leaky bucket | 0, 1 | as a token bucket | time 8, level in parts 8 or 16 | 44, 52 |
+//! | 5 sliding window log | 0 | see [`sliding_log`] | | from 103 on |
 //!
-//! A token bucket is narrow if the most it can have spent fits 64 bits; that follows from its parameters alone, so a state
+//! A bucket is narrow if the most it can have spent fits 64 bits; that follows from its parameters alone, so a state
 //! has one form only. 44 bytes are the most that Redis' allocator puts in its 48-byte class as a string.
 
 use std::ops::Deref;
 
 use crate::decision::Decision;
 use crate::fixed_window::{self, FixedWindow};
-use crate::limiter::LimiterState;
-use crate::quantity::{Capacity, Cost, Limit, Micros, Rate, Window};
+use crate::leaky_bucket;
+use crate::limiter::{Fact, LimiterState, Refundable};
+use crate::quantity::{Age, Capacity, Cost, Limit, Micros, Rate, Window};
+use crate::sliding_log;
+use crate::sliding_window::{self, SlidingWindow};
 use crate::token_bucket::{self, TokenBucket};
 
 const TAG: [u8; 2] = [0xF5, b'L'];
 const VERSION: u8 = 1;
 
 const FIXED_WINDOW: u8 = 0x10;
-const TOKEN_BUCKET_NARROW: u8 = 0x20;
-const TOKEN_BUCKET_WIDE: u8 = 0x21;
+const TOKEN_BUCKET: u8 = 0x20;
+const SLIDING_WINDOW: u8 = 0x30;
+const LEAKY_BUCKET: u8 = 0x40;
+pub(crate) const SLIDING_LOG: u8 = 0x50;
+/// Added to the kind of a bucket whose amounts take more than 64 bits.
+const WIDE: u8 = 0x01;
 
-const HEAD: usize = 4;
+/// Bytes of tag, version and kind.
+pub(crate) const HEAD: usize = 4;
 const LENGTHS: [usize; 3] = [36, 44, 52];
 const LONGEST: usize = 52;
 
-/// The state of any algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Of a [`FixedWindow`].
-    FixedWindow(fixed_window::State),
-    /// Of a [`TokenBucket`].
-    TokenBucket(token_bucket::State),
+/// Defines [`State`] and what all kinds share. A kind is listed once, with what users call it.
+macro_rules! kinds {
+    ($($variant:ident($state:ty), $name:literal;)*) => {
+        /// The state of any algorithm that keeps a few numbers.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum State {
+            $(#[doc = concat!("Of a ", $name, ".")] $variant($state),)*
+        }
+
+        impl State {
+            /// What users call the algorithm.
+            pub const fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)* }
+            }
+
+            /// See [`LimiterState::is_unused`].
+            pub fn is_unused(&self, now: Micros) -> bool {
+                match self { $(Self::$variant(state) => state.is_unused(now),)* }
+            }
+
+            /// See [`LimiterState::unused_at`].
+            pub fn unused_at(&self) -> Micros {
+                match self { $(Self::$variant(state) => state.unused_at(),)* }
+            }
+
+            /// See [`LimiterState::describe`].
+            pub fn describe(&self, tell: &mut dyn FnMut(&'static str, Fact)) {
+                match self { $(Self::$variant(state) => state.describe(tell),)* }
+            }
+
+            /// See [`LimiterState::peek`].
+            pub fn peek(&self, now: Micros, cost: Cost) -> Decision {
+                match self { $(Self::$variant(state) => state.peek(now, cost),)* }
+            }
+        }
+
+        $(
+            impl From<$state> for State {
+                fn from(state: $state) -> Self {
+                    Self::$variant(state)
+                }
+            }
+
+            impl TryFrom<State> for $state {
+                type Error = State;
+
+                fn try_from(state: State) -> Result<Self, State> {
+                    match state {
+                        State::$variant(state) => Ok(state),
+                        other => Err(other),
+                    }
+                }
+            }
+        )*
+    };
+}
+
+kinds! {
+    FixedWindow(fixed_window::State), "fixed window";
+    TokenBucket(token_bucket::State), "token bucket";
+    SlidingWindow(sliding_window::State), "sliding window";
+    LeakyBucket(leaky_bucket::State), "leaky bucket";
+}
+
+/// What is stored under a key: a state, or a log, which is too big to be read as a whole.
+#[derive(Clone, Copy)]
+pub enum Stored<'a> {
+    /// The state of an algorithm that keeps a few numbers.
+    State(State),
+    /// A sliding window log.
+    SlidingLog(sliding_log::State<'a>),
+}
+
+impl<'a> Stored<'a> {
+    /// Whether something stored may have this length. Says "no" to most strings that are none without a look at their bytes.
+    pub fn has_length(length: usize) -> bool {
+        LENGTHS.contains(&length) || sliding_log::State::has_length(length)
+    }
+
+    /// Reads what is stored.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Unreadable> {
+        if LENGTHS.contains(&bytes.len()) {
+            return State::decode(bytes).map(Self::State);
+        }
+        match kind_of(bytes)? {
+            SLIDING_LOG => sliding_log::State::read(bytes).map(Self::SlidingLog).ok_or(Unreadable::NoLimiter),
+            _ => Err(Unreadable::NoLimiter),
+        }
+    }
+
+    /// What users call the algorithm.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::State(state) => state.kind(),
+            Self::SlidingLog(_) => "sliding window log",
+        }
+    }
+
+    /// See [`LimiterState::is_unused`].
+    pub fn is_unused(&self, now: Micros) -> bool {
+        match self {
+            Self::State(state) => state.is_unused(now),
+            Self::SlidingLog(log) => log.is_unused(now),
+        }
+    }
+
+    /// See [`LimiterState::describe`].
+    pub fn describe(&self, tell: &mut dyn FnMut(&'static str, Fact)) {
+        match self {
+            Self::State(state) => state.describe(tell),
+            Self::SlidingLog(log) => log.describe(tell),
+        }
+    }
+
+    /// See [`LimiterState::peek`].
+    pub fn peek(&self, now: Micros, cost: Cost) -> Decision {
+        match self {
+            Self::State(state) => state.peek(now, cost),
+            Self::SlidingLog(log) => log.peek(now, cost),
+        }
+    }
 }
 
 /// Why bytes are no state.
@@ -59,66 +184,34 @@ pub enum Unreadable {
     Newer,
 }
 
+/// The algorithm can't take back what was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotRefundable;
+
 impl State {
-    /// What users call the algorithm.
-    pub const fn kind(&self) -> &'static str {
+    /// See [`Refundable::refund`].
+    pub fn refund(&self, now: Micros, amount: Cost, age: Option<Age>) -> Result<Option<Self>, NotRefundable> {
         match self {
-            Self::FixedWindow(_) => "fixed window",
-            Self::TokenBucket(_) => "token bucket",
+            Self::FixedWindow(state) => Ok(state.refund(now, amount, age).map(Self::from)),
+            Self::TokenBucket(state) => Ok(state.refund(now, amount, age).map(Self::from)),
+            Self::SlidingWindow(state) => Ok(state.refund(now, amount, age).map(Self::from)),
+            Self::LeakyBucket(_) => Err(NotRefundable),
         }
-    }
-
-    /// See [`LimiterState::is_unused`].
-    pub fn is_unused(&self, now: Micros) -> bool {
-        match self {
-            Self::FixedWindow(state) => state.is_unused(now),
-            Self::TokenBucket(state) => state.is_unused(now),
-        }
-    }
-
-    /// See [`LimiterState::unused_at`].
-    pub fn unused_at(&self) -> Micros {
-        match self {
-            Self::FixedWindow(state) => state.unused_at(),
-            Self::TokenBucket(state) => state.unused_at(),
-        }
-    }
-
-    /// See [`LimiterState::peek`].
-    pub fn peek(&self, now: Micros, cost: Cost) -> Decision {
-        match self {
-            Self::FixedWindow(state) => state.peek(now, cost),
-            Self::TokenBucket(state) => state.peek(now, cost),
-        }
-    }
-
-    /// Whether some state has this length. Says "no" to most strings that are none without a look at their bytes.
-    pub fn has_length(length: usize) -> bool {
-        LENGTHS.contains(&length)
     }
 
     /// Reads a state.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let Some((&[tag0, tag1, version, form], fields)) = bytes.split_first_chunk::<HEAD>() else {
-            return Err(Unreadable::NoLimiter);
-        };
-        if [tag0, tag1] != TAG || version == 0 {
-            return Err(Unreadable::NoLimiter);
-        }
-        if version > VERSION {
-            return Err(Unreadable::Newer);
-        }
-        let mut fields = Fields(fields);
-        let state = match form {
-            FIXED_WINDOW => fields.fixed_window().map(Self::FixedWindow),
-            TOKEN_BUCKET_NARROW | TOKEN_BUCKET_WIDE => {
-                fields.token_bucket(form).map(Self::TokenBucket)
-            }
+        let kind = kind_of(bytes)?;
+        let mut fields = Fields(bytes.get(HEAD..).unwrap_or_default());
+        let (kind, form) = (kind & 0xF0, kind & 0x0F);
+        let state = match kind {
+            FIXED_WINDOW if form == 0 => fields.fixed_window().map(Self::from),
+            TOKEN_BUCKET => fields.token_bucket(form).map(Self::from),
+            SLIDING_WINDOW if form == 0 => fields.sliding_window().map(Self::from),
+            LEAKY_BUCKET => fields.token_bucket(form).map(leaky_bucket::State::from_token_bucket).map(Self::from),
             _ => None,
         };
-        state
-            .filter(|_| fields.0.is_empty())
-            .ok_or(Unreadable::NoLimiter)
+        state.filter(|_| fields.0.is_empty()).ok_or(Unreadable::NoLimiter)
     }
 
     /// The bytes of a state.
@@ -133,67 +226,44 @@ impl State {
                     .field(state.last().get())
                     .field(state.count())
             }
-            Self::TokenBucket(state) => {
+            Self::TokenBucket(state) => Encoded::bucket(TOKEN_BUCKET, state),
+            Self::SlidingWindow(state) => {
                 let limiter = state.limiter();
-                let form = form_of(limiter);
-                let encoded = Encoded::of(form)
-                    .field(limiter.capacity().get())
-                    .field(limiter.rate().units())
-                    .field(limiter.rate().micros())
+                Encoded::of(SLIDING_WINDOW)
+                    .field(limiter.limit().get())
+                    .field(limiter.window().as_micros())
                     .counts_follow()
-                    .field(state.last().get());
-                let [low, high] = halves(state.spent());
-                if form == TOKEN_BUCKET_WIDE {
-                    encoded.field(low).field(high)
-                } else {
-                    encoded.field(low)
-                }
+                    .field(state.last().get())
+                    .field(state.current())
+                    .field(state.previous())
+            }
+            Self::LeakyBucket(state) => Encoded::bucket(LEAKY_BUCKET, state.as_token_bucket()),
+        }
+    }
+}
+
+/// The bytes in front of a state: tag, version, kind and form.
+pub(crate) const fn head_of(kind: u8) -> [u8; HEAD] {
+    [TAG[0], TAG[1], VERSION, kind]
+}
+
+/// Kind and form of a state.
+fn kind_of(bytes: &[u8]) -> Result<u8, Unreadable> {
+    match *bytes {
+        [tag0, tag1, version, kind, ..] if [tag0, tag1] == TAG && version > 0 => {
+            if version > VERSION {
+                Err(Unreadable::Newer)
+            } else {
+                Ok(kind)
             }
         }
-    }
-}
-
-impl From<fixed_window::State> for State {
-    fn from(state: fixed_window::State) -> Self {
-        Self::FixedWindow(state)
-    }
-}
-
-impl TryFrom<State> for fixed_window::State {
-    type Error = State;
-
-    fn try_from(state: State) -> Result<Self, State> {
-        match state {
-            State::FixedWindow(state) => Ok(state),
-            other => Err(other),
-        }
-    }
-}
-
-impl From<token_bucket::State> for State {
-    fn from(state: token_bucket::State) -> Self {
-        Self::TokenBucket(state)
-    }
-}
-
-impl TryFrom<State> for token_bucket::State {
-    type Error = State;
-
-    fn try_from(state: State) -> Result<Self, State> {
-        match state {
-            State::TokenBucket(state) => Ok(state),
-            other => Err(other),
-        }
+        _ => Err(Unreadable::NoLimiter),
     }
 }
 
 /// The one form that a bucket with these parameters is stored in.
 fn form_of(limiter: TokenBucket) -> u8 {
-    if u64::try_from(limiter.most_spent()).is_ok() {
-        TOKEN_BUCKET_NARROW
-    } else {
-        TOKEN_BUCKET_WIDE
-    }
+    if u64::try_from(limiter.most_spent()).is_ok() { 0 } else { WIDE }
 }
 
 fn halves(value: u128) -> [u64; 2] {
@@ -215,14 +285,23 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    fn of(form: u8) -> Self {
+    fn of(kind: u8) -> Self {
         let mut bytes = [0; LONGEST];
-        bytes[..HEAD].copy_from_slice(&[TAG[0], TAG[1], VERSION, form]);
-        Self {
-            bytes,
-            length: HEAD,
-            counts_at: HEAD,
-        }
+        bytes[..HEAD].copy_from_slice(&head_of(kind));
+        Self { bytes, length: HEAD, counts_at: HEAD }
+    }
+
+    fn bucket(kind: u8, state: &token_bucket::State) -> Self {
+        let limiter = state.limiter();
+        let form = form_of(limiter);
+        let encoded = Self::of(kind | form)
+            .field(limiter.capacity().get())
+            .field(limiter.rate().units())
+            .field(limiter.rate().micros())
+            .counts_follow()
+            .field(state.last().get());
+        let [low, high] = halves(state.spent());
+        if form == WIDE { encoded.field(low).field(high) } else { encoded.field(low) }
     }
 
     fn field(mut self, value: u64) -> Self {
@@ -238,12 +317,9 @@ impl Encoded {
     }
 
     /// Where the bytes begin that have to be written over `old`, which must be a state of the same length: at the counts
-    /// if the parameters are the same, else behind the head or at it.
+    /// if the parameters are the same, else behind the head if that is, else at its start.
     pub fn changed_from(&self, old: &[u8]) -> usize {
-        [self.counts_at, HEAD]
-            .into_iter()
-            .find(|&from| self[..from] == old[..from])
-            .unwrap_or(0)
+        [self.counts_at, HEAD].into_iter().find(|&from| old.get(..from) == Some(&self[..from])).unwrap_or(0)
     }
 }
 
@@ -266,31 +342,24 @@ impl Fields<'_> {
     }
 
     fn fixed_window(&mut self) -> Option<fixed_window::State> {
-        let limiter = FixedWindow::new(
-            Limit::new(self.next()?)?,
-            Window::from_micros(self.next()?)?,
-        );
-        fixed_window::State::new(
-            limiter,
-            Micros::new(self.next()?)?,
-            Cost::new(self.next()?)?,
-        )
+        let limiter = FixedWindow::new(Limit::new(self.next()?)?, Window::from_micros(self.next()?)?);
+        fixed_window::State::new(limiter, Micros::new(self.next()?)?, self.next()?)
+    }
+
+    fn sliding_window(&mut self) -> Option<sliding_window::State> {
+        let limiter = SlidingWindow::new(Limit::new(self.next()?)?, Window::from_micros(self.next()?)?);
+        sliding_window::State::new(limiter, Micros::new(self.next()?)?, self.next()?, self.next()?)
     }
 
     fn token_bucket(&mut self, form: u8) -> Option<token_bucket::State> {
         let capacity = Capacity::new(self.next()?)?;
-        let limiter =
-            TokenBucket::new(capacity, Rate::in_lowest_terms(self.next()?, self.next()?)?);
+        let limiter = TokenBucket::new(capacity, Rate::in_lowest_terms(self.next()?, self.next()?)?);
         if form != form_of(limiter) {
             return None;
         }
         let last = Micros::new(self.next()?)?;
         let low = u128::from(self.next()?);
-        let high = if form == TOKEN_BUCKET_WIDE {
-            u128::from(self.next()?)
-        } else {
-            0
-        };
+        let high = if form == WIDE { u128::from(self.next()?) } else { 0 };
         token_bucket::State::new(limiter, last, high << 64 | low)
     }
 }

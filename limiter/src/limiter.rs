@@ -2,7 +2,7 @@
 
 use crate::decision::{Decision, Outcome};
 use crate::layout::State;
-use crate::quantity::{Cost, Micros};
+use crate::quantity::{Age, Cost, Micros, Rate, Window};
 
 /// An algorithm with its parameters: it judges states.
 pub trait Limiter: Copy + PartialEq {
@@ -12,13 +12,7 @@ pub trait Limiter: Copy + PartialEq {
     /// Judges a call of `asked` units (at least 1) at `now`. Takes them if it may and `taking` is set.
     ///
     /// `taking` is not set for calls that only look: they never change a state, not even when the clock went back.
-    fn judge(
-        self,
-        state: Option<Self::State>,
-        now: Micros,
-        asked: u64,
-        taking: bool,
-    ) -> Outcome<Self::State>;
+    fn judge(self, state: Option<Self::State>, now: Micros, asked: u64, taking: bool) -> Outcome<Self::State>;
 
     /// Decides a call of `cost` at `now`. A missing state is an unused limiter. A cost of 0 takes nothing and is answered
     /// as a cost of 1 would be.
@@ -48,8 +42,32 @@ pub trait LimiterState: Copy + Into<State> + TryFrom<State, Error = State> {
     /// back) counts as made now.
     fn is_unused(&self, now: Micros) -> bool;
 
+    /// Tells, for people, the remembered parameters and what is used by them, as names and facts.
+    fn describe(&self, tell: &mut dyn FnMut(&'static str, Fact));
+
     /// The answer that a call of `cost` with the remembered parameters would get.
     fn peek(&self, now: Micros, cost: Cost) -> Decision {
         self.limiter().peek(Some(*self), now, cost)
     }
+}
+
+/// Something to tell about a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// So many units.
+    Units(u64),
+    /// A moment.
+    Moment(Micros),
+    /// A length of time.
+    Window(Window),
+    /// A rate.
+    Rate(Rate),
+}
+
+/// A state that can take back what was taken from it.
+pub trait Refundable: LimiterState {
+    /// Gives back what turned out not to be used: at most `amount` of what was taken `age` ago, never beyond unused, and nothing
+    /// of what has come back by itself since. Without an age it was taken just now. The state to store; `None` if nothing
+    /// changes, which is so for an amount of 0.
+    fn refund(&self, now: Micros, amount: Cost, age: Option<Age>) -> Option<Self>;
 }

@@ -40,11 +40,7 @@ impl Units {
 
     /// `None` above 2^53 − 1.
     pub const fn new(units: u64) -> Option<Self> {
-        if units <= MAX_EXACT {
-            Some(Self(units))
-        } else {
-            None
-        }
+        if units <= MAX_EXACT { Some(Self(units)) } else { None }
     }
 
     /// The number.
@@ -54,10 +50,9 @@ impl Units {
 
     /// Decimal digits without sign, space or leading zeros. `argument` is the name that an error gives.
     pub fn parse(argument: &'static str, text: &[u8]) -> Result<Self, ArgumentError> {
-        integer(text).and_then(Self::new).ok_or(ArgumentError {
-            argument,
-            allowed: "an integer from 0 to 9007199254740991",
-        })
+        integer(text)
+            .and_then(Self::new)
+            .ok_or(ArgumentError { argument, allowed: "an integer from 0 to 9007199254740991" })
     }
 }
 
@@ -71,11 +66,7 @@ impl Micros {
 
     /// `None` from 2^62 on.
     pub const fn new(micros: u64) -> Option<Self> {
-        if micros <= Self::MAX.0 {
-            Some(Self(micros))
-        } else {
-            None
-        }
+        if micros <= Self::MAX.0 { Some(Self(micros)) } else { None }
     }
 
     /// A moment as a clock reads it: before the epoch counts as the epoch, beyond [`Micros::MAX`] as that.
@@ -91,6 +82,11 @@ impl Micros {
     /// The moment `micros` later, at most [`Micros::MAX`].
     pub(crate) fn plus(self, micros: u64) -> Self {
         Self(self.0.saturating_add(micros).min(Self::MAX.0))
+    }
+
+    /// The moment `micros` earlier, at least the epoch.
+    pub(crate) fn minus(self, micros: u64) -> Self {
+        Self(self.0.saturating_sub(micros))
     }
 
     /// Microseconds since `earlier`; 0 if that is later.
@@ -109,11 +105,7 @@ impl Window {
 
     /// From microseconds; `None` outside 1 ms … 36500 d.
     pub const fn from_micros(micros: u64) -> Option<Self> {
-        if Self::MIN <= micros && micros <= Self::MAX {
-            Some(Self(micros))
-        } else {
-            None
-        }
+        if Self::MIN <= micros && micros <= Self::MAX { Some(Self(micros)) } else { None }
     }
 
     /// Its length in microseconds.
@@ -125,10 +117,12 @@ impl Window {
     pub fn parse(argument: &'static str, text: &[u8]) -> Result<Self, ArgumentError> {
         duration(text)
             .and_then(Self::from_micros)
-            .ok_or(ArgumentError {
-                argument,
-                allowed: "a duration from 1ms to 36500d, such as 60, 250ms or 1h",
-            })
+            .ok_or(ArgumentError { argument, allowed: "a duration from 1ms to 36500d, such as 60, 250ms or 1h" })
+    }
+
+    /// How many windows lie between that which holds `earlier` and that which holds `later`.
+    pub(crate) fn between(self, earlier: Micros, later: Micros) -> u64 {
+        (later.0 / self.0).saturating_sub(earlier.0 / self.0)
     }
 
     /// The start of the window, aligned to the Unix epoch, that holds `moment`.
@@ -139,6 +133,48 @@ impl Window {
     /// The end, itself outside, of the window that holds `moment`.
     pub(crate) fn end(self, moment: Micros) -> Micros {
         self.start(moment).plus(self.0)
+    }
+}
+
+/// In the largest unit of which it is a whole number, else in milliseconds: as [`Window::parse`] reads it.
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = [("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND), ("ms", 1_000)]
+            .into_iter()
+            .find(|(_, unit)| self.0.is_multiple_of(*unit));
+        match whole {
+            Some((name, unit)) => write!(f, "{}{name}", self.0 / unit),
+            None => {
+                let (whole, fraction) = (self.0 / 1_000, self.0 % 1_000);
+                write!(f, "{whole}.{fraction:03}ms")
+            }
+        }
+    }
+}
+
+/// How long ago something was taken: from 0 to 36500 days, in whole microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Age(u64);
+
+impl Age {
+    /// Just now.
+    pub const ZERO: Self = Self(0);
+
+    /// From microseconds; `None` above 36500 d.
+    pub const fn from_micros(micros: u64) -> Option<Self> {
+        if micros <= Window::MAX { Some(Self(micros)) } else { None }
+    }
+
+    /// Its length in microseconds.
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// A number of seconds, or a number with `ms`, `s`, `m`, `h`, `d` or `w`. `argument` is the name that an error gives.
+    pub fn parse(argument: &'static str, text: &[u8]) -> Result<Self, ArgumentError> {
+        duration(text)
+            .and_then(Self::from_micros)
+            .ok_or(ArgumentError { argument, allowed: "a duration from 0 to 36500d, such as 60, 250ms or 1h" })
     }
 }
 
@@ -162,7 +198,7 @@ impl Rate {
         Self::in_lowest_terms(units / divisor, micros / divisor)
     }
 
-    /// Two terms that are known to be in lowest terms; `None` if one is 0 or above 2^63 − 1.
+    /// Two terms that are taken to be in lowest terms; `None` if one is 0 or above 2^63 − 1.
     pub(crate) const fn in_lowest_terms(units: u64, micros: u64) -> Option<Self> {
         if units == 0 || units > Self::MAX_TERM || micros == 0 || micros > Self::MAX_TERM {
             return None;
@@ -218,6 +254,23 @@ impl Rate {
     }
 }
 
+/// As [`Rate::parse`] reads it, if its terms then are within what that takes.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The least multiple of both terms by which the time is in whole milliseconds.
+        let factor = 1_000 / gcd(self.micros, 1_000);
+        let millis = u128::from(self.micros) * u128::from(factor) / 1_000;
+        let units = u128::from(self.units) * u128::from(factor);
+        let whole = [("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND)]
+            .into_iter()
+            .find(|(_, unit)| millis.is_multiple_of(u128::from(unit / 1_000)));
+        match whole {
+            Some((name, unit)) => write!(f, "{units}/{}{name}", millis / u128::from(unit / 1_000)),
+            None => write!(f, "{units}/{millis}ms"),
+        }
+    }
+}
+
 const SECOND: u64 = 1_000_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
@@ -259,8 +312,7 @@ fn integer(text: &[u8]) -> Option<u64> {
     if !canonical || text.len() > 16 {
         return None;
     }
-    text.iter()
-        .try_fold(0, |value, &byte| Some(value * 10 + digit(byte)?))
+    text.iter().try_fold(0, |value, &byte| Some(value * 10 + digit(byte)?))
 }
 
 fn digit(byte: u8) -> Option<u64> {
@@ -285,11 +337,7 @@ impl Decimal {
         if !matches!(whole, [b'0'] | [b'1'..=b'9', ..]) {
             return None;
         }
-        let mut number = Self {
-            mantissa: 0,
-            places: 0,
-            digits: 0,
-        };
+        let mut number = Self { mantissa: 0, places: 0, digits: 0 };
         for &byte in whole {
             number.push(byte)?;
         }
@@ -301,18 +349,13 @@ impl Decimal {
         if fraction.is_empty() {
             return None;
         }
-        let kept = fraction
-            .iter()
-            .rposition(|&byte| byte != b'0')
-            .map_or(0, |last| last + 1);
+        let kept = fraction.iter().rposition(|&byte| byte != b'0').map_or(0, |last| last + 1);
         for &byte in &fraction[..kept] {
             number.push(byte)?;
             number.places += 1;
         }
         if number.digits > 0 {
-            number.digits = number
-                .digits
-                .saturating_add(u32::try_from(fraction.len() - kept).ok()?);
+            number.digits = number.digits.saturating_add(u32::try_from(fraction.len() - kept).ok()?);
         }
         Some((number, rest))
     }

@@ -9,8 +9,8 @@
 //! token bucket of capacity `b + 1`.
 
 use crate::decision::{Decision, Outcome, RetryAfter};
-use crate::limiter::{Limiter, LimiterState};
-use crate::quantity::{Capacity, MAX_EXACT, Micros, Rate};
+use crate::limiter::{Fact, Limiter, LimiterState, Refundable};
+use crate::quantity::{Age, Capacity, Cost, MAX_EXACT, Micros, Rate};
 
 /// A bucket of tokens and the rate at which it refills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,41 @@ impl TokenBucket {
     }
 }
 
+/// What became of a debit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Debit {
+    /// What a call of cost 1 would now be told.
+    pub decision: Decision,
+    /// Units that did not fit any more.
+    pub rest: u64,
+    /// The state to store in place of the old one; `None` leaves it as it is.
+    pub next: Option<State>,
+}
+
+impl TokenBucket {
+    /// Takes `amount` whatever is there, as late costs are, or what was let through while nobody could decide: down to a
+    /// balance of −capacity, in whole units.
+    pub fn debit(self, state: Option<State>, now: Micros, amount: Cost) -> Debit {
+        let seen = state.map(|state| state.seen_from(now));
+        let spent = seen.map_or(0, |seen| seen.spent_under(self, now).0);
+        let room = self.most_spent().saturating_sub(spent);
+        let taken = amount.get().min(saturate(div_floor(room, u128::from(self.rate.micros()))));
+        let next = if taken > 0 {
+            Some(State { limiter: self, last: now, spent: spent + self.parts(taken) })
+        } else {
+            seen.filter(|seen| amount.get() > 0 && seen.spent > 0 && Some(*seen) != state)
+        };
+        let decision = self.peek(next.or(state), now, Cost::ONE);
+        Debit { decision, rest: amount.get() - taken, next }
+    }
+
+    /// Milliseconds, rounded up, until all that `state` has spent has flowed back at the rate of this bucket.
+    pub(crate) fn millis_to_refill_spent(self, state: Option<State>, now: Micros) -> u64 {
+        let spent = state.map_or(0, |state| state.seen_from(now).spent_under(self, now).0);
+        self.millis_to_refill(spent)
+    }
+}
+
 impl Limiter for TokenBucket {
     type State = State;
 
@@ -91,46 +126,30 @@ impl Limiter for TokenBucket {
         };
         let fits = wanted <= free;
         if fits && taking {
-            let next = State {
-                limiter: self,
-                last: now,
-                spent: spent + wanted,
-            };
+            let next = State { limiter: self, last: now, spent: spent + wanted };
             let reset_after = self.millis_to_refill(next.spent);
             let decision = answer(true, remaining - asked, RetryAfter::Millis(0), reset_after);
-            return Outcome {
-                decision,
-                next: Some(next),
-            };
+            return Outcome { decision, next: Some(next) };
         }
         let retry_after = if fits {
             RetryAfter::Millis(0)
         } else if asked > capacity {
             RetryAfter::Never
         } else {
-            RetryAfter::Millis(
-                self.millis_to_refill(spent + wanted - full)
-                    .min(until_unused),
-            )
+            RetryAfter::Millis(self.millis_to_refill(spent + wanted - full).min(until_unused))
         };
         let reset_after = self.millis_to_refill(spent).min(until_unused);
         let clock_went_back = taking && seen != state && until_unused > 0;
-        Outcome {
-            decision: answer(fits, remaining, retry_after, reset_after),
-            next: seen.filter(|_| clock_went_back),
-        }
+        Outcome { decision: answer(fits, remaining, retry_after, reset_after), next: seen.filter(|_| clock_went_back) }
     }
 }
 
 impl State {
-    /// A state from its parts, as they were stored; `None` if no sequence of calls leads there. `spent` is in parts of a token.
+    /// A state from its parts, as they were stored; `None` if one is out of its range, or more is spent than can be. `spent` is
+    /// in parts of a token.
     pub fn new(limiter: TokenBucket, last: Micros, spent: u128) -> Option<Self> {
         let plausible = limiter.capacity.get() > 0 && spent <= limiter.most_spent();
-        plausible.then_some(Self {
-            limiter,
-            last,
-            spent,
-        })
+        plausible.then_some(Self { limiter, last, spent })
     }
 
     /// The time of the last call that took something.
@@ -145,10 +164,7 @@ impl State {
 
     /// What is spent stays spent when the clock went back: it counts as spent now.
     fn seen_from(self, now: Micros) -> Self {
-        Self {
-            last: self.last.min(now),
-            ..self
-        }
+        Self { last: self.last.min(now), ..self }
     }
 
     /// What is spent at `now`, in the parts of `limiter`, and the milliseconds until the remembered parameters call the
@@ -161,8 +177,7 @@ impl State {
         let spent = if remembered == 0 || self.limiter == limiter {
             remembered
         } else {
-            self.converted(limiter)
-                .saturating_sub(limiter.refill(elapsed))
+            self.converted(limiter).saturating_sub(limiter.refill(elapsed))
         };
         (spent, until_unused)
     }
@@ -170,18 +185,26 @@ impl State {
     /// What was spent at the last call, in the parts of `limiter`: rounded up, so against the caller and by less than one of
     /// them, and cut to a capacity that got smaller. A capacity of 0 cuts nothing, so that lifting it grants nothing.
     fn converted(&self, limiter: TokenBucket) -> u128 {
-        let (old, new) = (
-            u128::from(self.limiter.rate.micros()),
-            u128::from(limiter.rate.micros()),
-        );
+        let (old, new) = (u128::from(self.limiter.rate.micros()), u128::from(limiter.rate.micros()));
         let (tokens, fraction) = (self.spent / old, self.spent % old);
         let spent = tokens * new + div_ceil(fraction * new, old);
         let smaller = 0 < limiter.capacity.get() && limiter.capacity < self.limiter.capacity;
-        if smaller {
-            spent.min(limiter.parts(limiter.capacity.get()))
-        } else {
-            spent
+        if smaller { spent.min(limiter.parts(limiter.capacity.get())) } else { spent }
+    }
+}
+
+impl Refundable for State {
+    /// What was refilled since it was taken has come back by itself: `max(0, amount − rate × age)` is given back, exactly.
+    fn refund(&self, now: Micros, amount: Cost, age: Option<Age>) -> Option<Self> {
+        let age = age.unwrap_or(Age::ZERO);
+        let seen = self.seen_from(now);
+        let limiter = self.limiter;
+        let spent = seen.spent.saturating_sub(limiter.refill(now.since(seen.last)));
+        let given = limiter.parts(amount.get()).saturating_sub(limiter.refill(age.as_micros())).min(spent);
+        if given > 0 {
+            return Some(Self { last: now, spent: spent - given, ..seen });
         }
+        Some(seen).filter(|seen| amount.get() > 0 && seen != self)
     }
 }
 
@@ -192,11 +215,17 @@ impl LimiterState for State {
         self.limiter
     }
 
+    /// What is used is told in units, rounded up.
+    fn describe(&self, tell: &mut dyn FnMut(&'static str, Fact)) {
+        let used = div_ceil(self.spent, u128::from(self.limiter.rate.micros()));
+        tell("capacity", Fact::Units(self.limiter.capacity.get()));
+        tell("rate", Fact::Rate(self.limiter.rate));
+        tell("used", Fact::Units(saturate(used)));
+        tell("last_ms", Fact::Moment(self.last));
+    }
+
     fn unused_at(&self) -> Micros {
-        self.last.plus(saturate(div_ceil(
-            self.spent,
-            u128::from(self.limiter.rate.units()),
-        )))
+        self.last.plus(saturate(div_ceil(self.spent, u128::from(self.limiter.rate.units()))))
     }
 
     fn is_unused(&self, now: Micros) -> bool {

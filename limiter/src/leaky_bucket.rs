@@ -1,0 +1,75 @@
+//! The leaky bucket as a queue: calls pass at an even `rate`, up to `capacity` of them wait, the rest is denied.
+//!
+//! The level drains continuously. A call is admitted if it still fits, and told how long it must wait for its turn, so that
+//! what stands behind sees an even stream. Admission is that of a token bucket of the same capacity and rate, seen from the
+//! other side: the level is what a token bucket calls spent.
+//!
+//! Source: J. Turner, "New directions in communications (or which way to the information age?)", IEEE Communications
+//! Magazine 24(10), 1986; as a queue for requests, nginx' `limit_req`.
+
+use crate::decision::{Outcome, RetryAfter};
+use crate::limiter::{Fact, Limiter, LimiterState};
+use crate::quantity::{Capacity, Micros, Rate};
+use crate::token_bucket::{self, TokenBucket};
+
+/// A queue of `capacity` that drains at `rate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeakyBucket(TokenBucket);
+
+/// What a leaky bucket keeps: its level at the time of the last call that was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State(token_bucket::State);
+
+impl LeakyBucket {
+    /// Up to `capacity` units in the queue, which drains at `rate`.
+    pub const fn new(capacity: Capacity, rate: Rate) -> Self {
+        Self(TokenBucket::new(capacity, rate))
+    }
+}
+
+impl Limiter for LeakyBucket {
+    type State = State;
+
+    /// As [`Limiter::judge`] says, but `retry_after` of a call that is allowed is the delay before its turn.
+    fn judge(self, state: Option<State>, now: Micros, asked: u64, taking: bool) -> Outcome<State> {
+        let state = state.map(|state| state.0);
+        let outcome = self.0.judge(state, now, asked, taking);
+        let mut decision = outcome.decision;
+        if decision.allowed {
+            decision.retry_after = RetryAfter::Millis(self.0.millis_to_refill_spent(state, now));
+        }
+        Outcome { decision, next: outcome.next.map(State) }
+    }
+}
+
+impl State {
+    /// A leaky bucket's state from that of the bucket which admits the same calls.
+    pub(crate) const fn from_token_bucket(state: token_bucket::State) -> Self {
+        Self(state)
+    }
+
+    /// The state of the bucket which admits the same calls.
+    pub(crate) const fn as_token_bucket(&self) -> &token_bucket::State {
+        &self.0
+    }
+}
+
+impl LimiterState for State {
+    type Limiter = LeakyBucket;
+
+    fn limiter(&self) -> LeakyBucket {
+        LeakyBucket(self.0.limiter())
+    }
+
+    fn unused_at(&self) -> Micros {
+        self.0.unused_at()
+    }
+
+    fn describe(&self, tell: &mut dyn FnMut(&'static str, Fact)) {
+        self.0.describe(tell);
+    }
+
+    fn is_unused(&self, now: Micros) -> bool {
+        self.0.is_unused(now)
+    }
+}

@@ -1,0 +1,368 @@
+//! The sliding window log: at most `limit` units in any stretch of time as long as `window`, exactly.
+//!
+//! It remembers when what was taken: an entry of a time and a cost counts from that time on for one window, not a moment
+//! longer. Requests of one microsecond share an entry. There is no edge and no estimate; the price is memory, 7 to 10 bytes an
+//! entry.
+//!
+//! The entries lie in blocks with sums, in a ring, so that what any call asks is answered in O(log n): how much is live, which entry
+//! must leave before a call fits, what a refund takes away. A call that takes drops what has left its window and writes
+//! a few dozen bytes. A log is big, so unlike the other states it isn't a value: [`State`] is a view over its bytes,
+//! what is to be done to them is a [`Plan`], and a plan says which bytes it touched.
+//!
+//! ```
+//! use rl_limiter::layout::Stored;
+//! use rl_limiter::{Cost, Limit, Micros, SlidingLog, Window};
+//!
+//! // Five in any minute.
+//! let log = SlidingLog::new(Limit::new(5).unwrap(), Window::parse("window", b"1m").unwrap());
+//! let noon = Micros::new(1_796_040_000_000_000).unwrap();
+//!
+//! // There is nothing yet, so the plan is to make the bytes.
+//! let first = log.decide(None, noon, Cost::ONE, 100_000).unwrap();
+//! let mut bytes = first.next.unwrap().make(&[]);
+//!
+//! // From now on it is mostly to change some.
+//! let Ok(Stored::SlidingLog(state)) = Stored::read(&bytes) else { panic!() };
+//! let second = log.decide(Some(state), noon, Cost::new(3).unwrap(), 100_000).unwrap();
+//! assert_eq!(second.decision.remaining, 1);
+//! let plan = second.next.unwrap();
+//! assert!(plan.fits());
+//! assert!(!plan.carry_out(&mut bytes).ranges().is_empty());
+//! ```
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `head` | the fields in front |
+//! | `shape` | what lies where, and by how much a log grows |
+//! | `block` | entries as bytes |
+//! | `sums` | how many units blocks hold |
+//! | `ring` | entries in order: looking |
+//! | `writer` | entries in order: changing |
+//! | `page` | bytes, and which were touched |
+//!
+//! Source: the log of timestamps in a sorted set, as in ClassDojo, "Better Rate Limiting With Redis Sorted Sets", 2015; here with costs,
+//! and in 7 bytes instead of 126.
+
+mod block;
+mod head;
+mod page;
+mod ring;
+mod shape;
+mod sums;
+mod writer;
+
+use std::ops::Range;
+
+use self::block::Entry;
+use self::head::Head;
+pub use self::page::Touched;
+use self::ring::{Position, Ring};
+use self::shape::Shape;
+use self::writer::{Writer, moved};
+use crate::decision::{Decision, Outcome, RetryAfter, millis};
+use crate::limiter::Fact;
+use crate::quantity::{Age, Cost, Limit, Micros, Window};
+
+/// A limit for any stretch of time as long as the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlidingLog {
+    limit: Limit,
+    window: Window,
+}
+
+/// A log, as its bytes have it.
+#[derive(Clone, Copy)]
+pub struct State<'a> {
+    head: Head,
+    bytes: &'a [u8],
+}
+
+/// The call would be allowed, but its entry would be one too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyEntries;
+
+/// What a call does to a log.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The head, with what is dropped left out.
+    kept: Head,
+    /// What is added.
+    appended: Option<Entry>,
+    /// Units that are then taken away, counted from 0 at the oldest.
+    removed: Range<u64>,
+    /// The shape that it needs, if that is another one or its bytes must be written anew.
+    shape: Option<Shape>,
+}
+
+impl SlidingLog {
+    /// At most `limit` units in any stretch as long as `window`.
+    pub const fn new(limit: Limit, window: Window) -> Self {
+        Self { limit, window }
+    }
+
+    /// The most that any window admits.
+    pub const fn limit(self) -> Limit {
+        self.limit
+    }
+
+    /// The length of the windows.
+    pub const fn window(self) -> Window {
+        self.window
+    }
+
+    /// Decides a call of `cost` at `now`. A missing state is an unused limiter. A cost of 0 takes nothing and is answered
+    /// as a cost of 1 would be. A call that would be allowed is an error if it left more than `most` entries; those that a refund
+    /// has emptied count among them until they leave the window.
+    pub fn decide(
+        self,
+        state: Option<State<'_>>,
+        now: Micros,
+        cost: Cost,
+        most: u32,
+    ) -> Result<Outcome<Plan>, TooManyEntries> {
+        let look = Look::new(self, state, now);
+        let decision = look.answer(cost.get().max(1));
+        if cost.get() == 0 {
+            return Ok(Outcome { decision, next: None });
+        }
+        if !decision.allowed {
+            return Ok(Outcome { decision, next: look.state.and_then(|state| state.seen_from(now)) });
+        }
+        let next = look.taking(cost.get(), most)?;
+        let remaining = decision.remaining - cost.get();
+        let reset_after = millis(self.window.as_micros());
+        Ok(Outcome { decision: Decision { remaining, reset_after, ..decision }, next: Some(next) })
+    }
+
+    /// What [`SlidingLog::decide`] would say, with nothing taken: `remaining` and `reset_after` are those before the call.
+    pub fn peek(self, state: Option<State<'_>>, now: Micros, cost: Cost) -> Decision {
+        Look::new(self, state, now).answer(cost.get().max(1))
+    }
+}
+
+/// A log as a call sees it.
+struct Look<'a> {
+    limiter: SlidingLog,
+    now: Micros,
+    /// `None` if it is unused.
+    state: Option<State<'a>>,
+    /// The first entry in the window of the call, and units of those before it.
+    start: Position,
+    left: u64,
+}
+
+impl<'a> Look<'a> {
+    fn new(limiter: SlidingLog, state: Option<State<'a>>, now: Micros) -> Self {
+        let state = state.filter(|state| !state.is_unused(now));
+        let start = state.map_or(Position { block: 0, entry: 0 }, |state| state.first_live(now, limiter.window));
+        let left = state.map_or(0, |state| state.ring().before(start));
+        Self { limiter, now, state, start, left }
+    }
+
+    /// Microseconds until an entry of this time has left the window of the call, or the remembered parameters call all unused.
+    fn until_left(&self, state: &State<'_>, time: u64) -> u64 {
+        let left = time.min(self.now.get()).saturating_add(self.limiter.window.as_micros());
+        let unused = state.head.newest.min(self.now.get()).saturating_add(state.head.limiter.window.as_micros());
+        left.min(unused).saturating_sub(self.now.get())
+    }
+
+    /// The answer to a call of `asked` units.
+    fn answer(&self, asked: u64) -> Decision {
+        let limit = self.limiter.limit.get();
+        let live = self.state.map_or(0, |state| state.head.total.saturating_sub(self.left));
+        let remaining = limit.saturating_sub(live);
+        let allowed = asked <= remaining;
+        let retry_after = match self.state {
+            _ if allowed => RetryAfter::Millis(0),
+            Some(state) if asked <= limit => {
+                // When the entry has left that holds the last unit which is in the way.
+                let in_the_way = live.saturating_add(asked).saturating_sub(limit);
+                let last = state.ring().find(self.left.saturating_add(in_the_way));
+                RetryAfter::Millis(millis(self.until_left(&state, last.time)))
+            }
+            _ => RetryAfter::Never,
+        };
+        let until_reset = self.state.filter(|_| live > 0).map_or(0, |state| self.until_left(&state, state.head.newest));
+        Decision { allowed, limit, remaining, retry_after, reset_after: millis(until_reset) }
+    }
+
+    /// Takes units, which must be free.
+    fn taking(&self, units: u64, most: u32) -> Result<Plan, TooManyEntries> {
+        let Some(state) = self.state else {
+            let shape = Shape::small(1);
+            let appended = Some(Entry { time: self.now.get(), cost: units });
+            let kept = Head::empty(self.limiter, shape);
+            return if most == 0 {
+                Err(TooManyEntries)
+            } else {
+                Ok(Plan { kept, appended, removed: 0..0, shape: Some(shape) })
+            };
+        };
+        let (head, later) = state.before_now(self.now);
+        let kept = Ring::new(head, state.bytes).starting_at(self.start, self.left);
+        let kept = Head { limiter: self.limiter, ..kept };
+        let entry = Entry { time: self.now.get(), cost: later.saturating_add(units) };
+        let (plan, entries) = Plan::appending(kept, state.bytes, entry);
+        if entries > most { Err(TooManyEntries) } else { Ok(plan) }
+    }
+}
+
+impl<'a> State<'a> {
+    /// The log in these bytes, whose tag, version and kind have been checked; `None` if they have not the length that the head
+    /// demands, or a field of the head is out of its range or does not fit the others, or there are more entries than blocks can have.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let state = Self { head: Head::read(bytes)?, bytes };
+        let most = state.head.blocks.saturating_mul(state.head.shape.entries().into());
+        (1..=most).contains(&(state.ring().entries() as usize)).then_some(state)
+    }
+
+    /// Whether some log has this length.
+    pub(crate) fn has_length(length: usize) -> bool {
+        Shape::of_length(length).is_some()
+    }
+
+    /// The parameters of the last call that took something.
+    pub fn limiter(&self) -> SlidingLog {
+        self.head.limiter
+    }
+
+    /// The first moment at which the log can't be told from a missing one, if nothing is taken until then.
+    pub fn unused_at(&self) -> Micros {
+        self.newest().plus(self.head.limiter.window.as_micros())
+    }
+
+    /// Whether the log can't be told from a missing one at `now`. Entries later than `now` (the clock went back) count as made now.
+    pub fn is_unused(&self, now: Micros) -> bool {
+        self.unused_at() <= now
+    }
+
+    /// Tells, for people, the remembered parameters and what is used by them, as names and facts.
+    pub fn describe(&self, tell: &mut dyn FnMut(&'static str, Fact)) {
+        tell("limit", Fact::Units(self.head.limiter.limit.get()));
+        tell("window", Fact::Window(self.head.limiter.window));
+        tell("used", Fact::Units(self.head.total));
+        tell("entries", Fact::Units(self.ring().entries().into()));
+        tell("last_ms", Fact::Moment(self.newest()));
+    }
+
+    /// What was taken and not given back, and when, the newest first.
+    pub fn newest_entries(&self) -> impl Iterator<Item = (Micros, u64)> {
+        let entries = self.ring().newest_entries();
+        entries.filter_map(|entry| Some((Micros::new(entry.time)?, entry.cost)))
+    }
+
+    /// The answer that a call of `cost` with the remembered parameters would get.
+    pub fn peek(&self, now: Micros, cost: Cost) -> Decision {
+        self.head.limiter.peek(Some(*self), now, cost)
+    }
+
+    /// Gives back what turned out not to be used: at most `amount`, of entries in the remembered window. With an age, of those no
+    /// younger than that, the newest first; without one, the oldest first. `None` if nothing changes, which is so for an amount of 0.
+    pub fn refund(&self, now: Micros, amount: Cost, age: Option<Age>) -> Option<Plan> {
+        if amount.get() == 0 || self.is_unused(now) {
+            return None;
+        }
+        let ring = self.ring();
+        let from = ring.before(self.first_live(now, self.head.limiter.window));
+        let to = match age {
+            Some(age) if age > Age::ZERO => {
+                now.get().checked_sub(age.as_micros()).map_or(0, |moment| ring.before(ring.first_after(moment)))
+            }
+            _ => self.head.total,
+        };
+        let given = amount.get().min(to.saturating_sub(from));
+        let removed = if age.is_some() { to.saturating_sub(given)..to } else { from..from.saturating_add(given) };
+        match self.seen_from(now) {
+            Some(seen) => Some(Plan { removed, ..seen }),
+            None if given > 0 => Some(Plan { kept: self.head, appended: None, removed, shape: None }),
+            None => None,
+        }
+    }
+
+    fn ring(&self) -> Ring<'a> {
+        Ring::new(self.head, self.bytes)
+    }
+
+    fn newest(&self) -> Micros {
+        Micros::new(self.head.newest).unwrap_or(Micros::MAX)
+    }
+
+    /// The first entry that counts at `now` in a window of this length.
+    fn first_live(&self, now: Micros, window: Window) -> Position {
+        match now.get().checked_sub(window.as_micros()) {
+            Some(moment) => self.ring().first_after(moment),
+            None => Position { block: 0, entry: self.head.skipped },
+        }
+    }
+
+    /// The head without the entries that are later than `now`, and the units of those.
+    fn before_now(&self, now: Micros) -> (Head, u64) {
+        if self.head.newest <= now.get() {
+            return (self.head, 0);
+        }
+        let ring = self.ring();
+        let units = ring.before(ring.first_after(now.get()));
+        (ring.ending_at(units), self.head.total.saturating_sub(units))
+    }
+
+    /// What is used stays used when the clock went back: what is later than `now` becomes one entry of now. `None` if nothing is.
+    fn seen_from(&self, now: Micros) -> Option<Plan> {
+        let (head, later) = self.before_now(now);
+        let entry = Entry { time: now.get(), cost: later };
+        (later > 0).then(|| Plan::appending(head, self.bytes, entry).0)
+    }
+}
+
+impl Plan {
+    /// Appends an entry to what `kept` has; also tells how many entries there are then.
+    fn appending(kept: Head, bytes: &[u8], entry: Entry) -> (Self, u32) {
+        let ring = Ring::new(kept, bytes);
+        let placement = ring.placement(entry);
+        let before = if kept.blocks > 0 { ring.entries() } else { 0 };
+        let entries = before.saturating_add(u32::from(placement.joined.is_none()));
+        let shape = ring.shape_for(&placement);
+        (Self { kept, appended: Some(entry), removed: 0..0, shape }, entries)
+    }
+
+    /// Whether it leaves a log without use: as good as none.
+    pub fn leaves_nothing(&self) -> bool {
+        let appended = self.appended.map_or(0, |entry| entry.cost);
+        let removed = self.removed.end.saturating_sub(self.removed.start);
+        removed >= self.kept.total.saturating_add(appended)
+    }
+
+    /// Whether it can be carried out in the bytes that the log has. Else they have to be made anew.
+    pub fn fits(&self) -> bool {
+        self.shape.is_none()
+    }
+
+    /// How many bytes the log has then.
+    pub fn length(&self) -> usize {
+        self.shape.unwrap_or(self.kept.shape).length()
+    }
+
+    /// Carries it out in the bytes of the log that it was made for, which it [fits](Plan::fits). Returns which bytes it touched.
+    pub fn carry_out(&self, bytes: &mut [u8]) -> Touched {
+        let head = Head::read(bytes).unwrap_or(self.kept);
+        let mut writer = Writer::new(head, bytes);
+        writer.keep(self.kept);
+        self.finish(writer)
+    }
+
+    /// The bytes of a new log: that for which it was made, none if there was none, after it was carried out.
+    pub fn make(&self, bytes: &[u8]) -> Vec<u8> {
+        let (head, mut fresh) = moved(self.kept, bytes, self.shape.unwrap_or(self.kept.shape));
+        self.finish(Writer::new(head, &mut fresh));
+        fresh
+    }
+
+    fn finish(&self, mut writer: Writer<'_>) -> Touched {
+        if let Some(entry) = self.appended {
+            writer.append(entry);
+        }
+        if !self.removed.is_empty() && !self.leaves_nothing() {
+            writer.remove(self.removed.clone());
+        }
+        writer.finish()
+    }
+}
