@@ -3,23 +3,17 @@
 //!
 //! It is made of the server layer of redis-rl alone, which knows no limiter.
 
+#[macro_use]
 #[path = "../src/server/mod.rs"]
-#[allow(
-    dead_code,
-    unused_imports,
-    missing_docs,
-    reason = "it uses but a part of the layer"
-)]
+#[allow(dead_code, unused_imports, missing_docs, reason = "it uses but a part of the layer")]
 mod server;
 
-use redis_module::{Context, RedisString, Status};
 use server::{Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler};
-use server::{SERVER_CHECK, ServerAllocator};
 
 struct Integers;
 
 impl Handler for Integers {
-    fn run(call: &Call<'_>) -> Result<(), Error> {
+    fn run(call: &mut Call<'_>) -> Result<(), Error> {
         call.reply_integers(&[1, 100, 99, 0, 60_000]);
         Ok(())
     }
@@ -28,21 +22,13 @@ impl Handler for Integers {
 struct Panic;
 
 impl Handler for Panic {
-    fn run(_: &Call<'_>) -> Result<(), Error> {
+    fn run(_: &mut Call<'_>) -> Result<(), Error> {
         panic!("on demand, with %s and %n");
     }
 }
 
-const KEY: Argument = Argument {
-    name: c"key",
-    kind: ArgumentKind::Key,
-    optional: false,
-};
-const TEXT: Argument = Argument {
-    name: c"text",
-    kind: ArgumentKind::Text,
-    optional: false,
-};
+const KEY: Argument = Argument { name: c"key", kind: ArgumentKind::Key, optional: false };
+const TEXT: Argument = Argument { name: c"text", kind: ArgumentKind::Text, optional: false };
 
 const INTEGERS: Command = Command {
     name: c"noop.integers",
@@ -69,21 +55,6 @@ const TABLE: [Command; 2] = [
     },
 ];
 
-fn init(context: &Context, arguments: &[RedisString]) -> Status {
-    server::set_up(context, arguments.len(), &TABLE)
-}
+const MODULE: server::Module = server::Module { name: c"noop", version: 1, commands: &TABLE, settings: &[] };
 
-#[allow(missing_docs, reason = "the macro writes functions without docs")]
-mod entry {
-    use super::{SERVER_CHECK, ServerAllocator, init};
-    use redis_module::redis_module;
-
-    redis_module! {
-        name: "noop",
-        version: 1,
-        allocator: (ServerAllocator, ServerAllocator),
-        data_types: [SERVER_CHECK],
-        init: init,
-        commands: [],
-    }
-}
+entry!(MODULE);

@@ -16,28 +16,8 @@
 pub mod command;
 pub mod server;
 
-/// What the server calls to load and unload the module.
-#[allow(missing_docs, reason = "the macro writes functions without docs")]
-mod entry {
-    use redis_module::{Context, RedisString, Status, redis_module};
+/// What the server is told about the module.
+const MODULE: server::Module =
+    server::Module { name: c"rl", version: 100, commands: &command::TABLE, settings: &command::SETTINGS };
 
-    use crate::command::TABLE;
-    use crate::server::{self, SERVER_CHECK, ServerAllocator, may_unload};
-
-    /// The module's version as `MODULE LIST` shows it: 10000 × major + 100 × minor + patch.
-    const VERSION: i32 = 100;
-
-    fn init(context: &Context, arguments: &[RedisString]) -> Status {
-        server::set_up(context, arguments.len(), &TABLE)
-    }
-
-    redis_module! {
-        name: "rl",
-        version: VERSION,
-        allocator: (ServerAllocator, ServerAllocator),
-        data_types: [SERVER_CHECK],
-        init: init,
-        deinit: may_unload,
-        commands: [],
-    }
-}
+entry!(MODULE);

@@ -41,10 +41,7 @@ impl Stage<'_> {
     async fn each_alone(&self) -> Fallible<RunResult> {
         let mut result = self.run(1, Counting::Memory).await?;
         let shares = checks::shares(self.options.requests);
-        let admitted = shares
-            .map(|share| share.min(self.options.limit))
-            .iter()
-            .sum();
+        let admitted = shares.map(|share| share.min(self.options.limit)).iter().sum();
         checks::admitted(admitted..=admitted, &result.tally, &mut result.faults);
         Ok(result)
     }
@@ -75,9 +72,7 @@ impl Stage<'_> {
 
     /// The user's requests through a fresh fleet, with the checks that hold in all acts.
     async fn run(&self, act: u8, counting: Counting) -> Fallible<RunResult> {
-        let Options {
-            requests, limit, ..
-        } = *self.options;
+        let Options { requests, limit, .. } = *self.options;
         let fleet = Fleet::start(counting, limit, self.redis.address()).await?;
         let traffic = traffic::send(fleet.address(), requests, self.options.concurrency).await?;
 
@@ -86,14 +81,7 @@ impl Stage<'_> {
         checks::dealt_out(requests, &tally, &mut faults);
         checks::headers(limit, &traffic, &mut faults);
         let who_counts = counting.description();
-        let result = RunResult {
-            act,
-            who_counts,
-            limit,
-            traffic,
-            tally,
-            faults,
-        };
+        let result = RunResult { act, who_counts, limit, traffic, tally, faults };
         result.report();
         Ok(result)
     }

@@ -37,13 +37,7 @@ pub struct Assignment {
 impl Assignment {
     fn to_args(&self) -> [OsString; 4] {
         let counting = self.counting.name().to_owned();
-        [
-            self.name.clone(),
-            counting,
-            self.limit.to_string(),
-            self.redis.to_string(),
-        ]
-        .map(OsString::from)
+        [self.name.clone(), counting, self.limit.to_string(), self.redis.to_string()].map(OsString::from)
     }
 
     fn from_args(args: &[OsString]) -> Fallible<Self> {
@@ -53,8 +47,7 @@ impl Assignment {
         };
         Ok(Assignment {
             name: name.to_owned(),
-            counting: Counting::named(counting)
-                .ok_or_else(|| format!("no way to count is called {counting}"))?,
+            counting: Counting::named(counting).ok_or_else(|| format!("no way to count is called {counting}"))?,
             limit: limit.parse()?,
             redis: redis.parse()?,
         })
@@ -71,10 +64,7 @@ impl ApiServer {
     pub async fn start(assignment: &Assignment) -> Fallible<Self> {
         let mut process = Leashed::spawn(SUBCOMMAND, assignment.to_args())?;
         let address = process.first_line().await?.parse()?;
-        Ok(ApiServer {
-            address,
-            _process: process,
-        })
+        Ok(ApiServer { address, _process: process })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -92,11 +82,7 @@ struct Server {
 pub async fn run(args: &[OsString]) -> Fallible<()> {
     let assignment = Assignment::from_args(args)?;
     let limiter = Limiter::new(assignment.counting, assignment.limit, assignment.redis).await?;
-    let server = Arc::new(Server {
-        name: assignment.name,
-        limiter,
-        work: Work::default(),
-    });
+    let server = Arc::new(Server { name: assignment.name, limiter, work: Work::default() });
 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     println!("{}", listener.local_addr()?);
@@ -112,15 +98,9 @@ async fn hello(State(server): State<Arc<Server>>, headers: HeaderMap) -> Respons
     let answer = match caller(&headers) {
         Some(user) => match server.greet(user).await {
             Ok(decision) => decision.into_response(),
-            Err(problem) => {
-                (StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")).into_response()
-            }
+            Err(problem) => (StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")).into_response(),
         },
-        None => (
-            StatusCode::UNAUTHORIZED,
-            "x-api-key must be 1 to 64 letters, digits, - or _\n",
-        )
-            .into_response(),
+        None => (StatusCode::UNAUTHORIZED, "x-api-key must be 1 to 64 letters, digits, - or _\n").into_response(),
     };
     ([(X_SERVED_BY, server.name.clone())], answer).into_response()
 }

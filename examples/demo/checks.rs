@@ -75,14 +75,7 @@ pub fn dealt_out(requests: u64, tally: &Tally, faults: &mut Faults) {
 
 /// What the headers of an answer say must agree, whichever limiter decided.
 pub fn headers(limit: u64, traffic: &Traffic, faults: &mut Faults) {
-    for Reply {
-        limit: told,
-        remaining,
-        reset,
-        refused,
-        ..
-    } in &traffic.replies
-    {
+    for Reply { limit: told, remaining, reset, refused, .. } in &traffic.replies {
         if *told != limit {
             faults.add(format!("X-RateLimit-Limit is {told}, not {limit}"));
         }
@@ -93,9 +86,7 @@ pub fn headers(limit: u64, traffic: &Traffic, faults: &mut Faults) {
             continue;
         };
         if !(1..=*reset).contains(retry_after) {
-            faults.add(format!(
-                "Retry-After is {retry_after}, X-RateLimit-Reset {reset}"
-            ));
+            faults.add(format!("Retry-After is {retry_after}, X-RateLimit-Reset {reset}"));
         }
         if *remaining != 0 {
             faults.add(format!("refused with X-RateLimit-Remaining: {remaining}"));
@@ -106,36 +97,23 @@ pub fn headers(limit: u64, traffic: &Traffic, faults: &mut Faults) {
 pub fn admitted(expected: RangeInclusive<u64>, tally: &Tally, faults: &mut Faults) {
     let admitted = tally.total_admitted();
     if !expected.contains(&admitted) {
-        faults.add(format!(
-            "{admitted} requests were admitted, not {}",
-            span(&expected)
-        ));
+        faults.add(format!("{admitted} requests were admitted, not {}", span(&expected)));
     }
 }
 
 /// A limiter that counts right tells each admitted request another remainder, from `limit - 1` down to 0.
 pub fn each_remainder_once(limit: u64, traffic: &Traffic, faults: &mut Faults) {
-    let admitted = traffic
-        .replies
-        .iter()
-        .filter(|reply| reply.refused.is_none());
+    let admitted = traffic.replies.iter().filter(|reply| reply.refused.is_none());
     let mut remainders: Vec<u64> = admitted.map(|reply| reply.remaining).collect();
     remainders.sort_unstable();
     if !remainders.iter().copied().eq(0..limit) {
-        faults.add(format!(
-            "the admitted requests were told these remainders: {remainders:?}"
-        ));
+        faults.add(format!("the admitted requests were told these remainders: {remainders:?}"));
     }
 }
 
 /// The shortest and the longest wait that refused requests were told; none if none was refused.
 pub fn waits_told(traffic: &Traffic) -> Option<RangeInclusive<u64>> {
-    let waits = || {
-        traffic
-            .replies
-            .iter()
-            .filter_map(|reply| Some(reply.refused.as_ref()?.retry_after))
-    };
+    let waits = || traffic.replies.iter().filter_map(|reply| Some(reply.refused.as_ref()?.retry_after));
     Some(waits().min()?..=waits().max()?)
 }
 
@@ -154,9 +132,5 @@ pub fn waits(right: Option<RangeInclusive<u64>>, traffic: &Traffic, faults: &mut
 /// `36`, or `35 to 36`.
 pub fn span(range: &RangeInclusive<u64>) -> String {
     let (least, most) = (range.start(), range.end());
-    if least == most {
-        least.to_string()
-    } else {
-        format!("{least} to {most}")
-    }
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
 }

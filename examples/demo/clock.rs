@@ -18,9 +18,7 @@ pub struct Moment(Duration);
 impl Moment {
     pub async fn now(redis: &mut MultiplexedConnection) -> Fallible<Self> {
         let (seconds, microseconds): (u64, u64) = redis::cmd("TIME").query_async(redis).await?;
-        Ok(Moment(
-            Duration::from_secs(seconds) + Duration::from_micros(microseconds),
-        ))
+        Ok(Moment(Duration::from_secs(seconds) + Duration::from_micros(microseconds)))
     }
 
     /// How long the window that holds `earlier` still lasts at this moment; zero if it is over.
@@ -41,10 +39,7 @@ pub async fn away_from_the_edge(redis: &mut MultiplexedConnection) -> Fallible<(
     let now = Moment::now(redis).await?;
     let left = now.left_of_window_at(now);
     if left < MARGIN {
-        println!(
-            "       the hour turns in {:.1} s: waiting for it",
-            left.as_secs_f64()
-        );
+        println!("       the hour turns in {:.1} s: waiting for it", left.as_secs_f64());
         sleep(left + Duration::from_millis(10)).await;
     }
     Ok(())

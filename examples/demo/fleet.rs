@@ -20,21 +20,10 @@ impl Fleet {
     pub async fn start(counting: Counting, limit: u64, redis: SocketAddr) -> Fallible<Self> {
         let mut servers = Vec::new();
         for name in SERVERS {
-            servers.push(
-                ApiServer::start(&Assignment {
-                    name: name.to_owned(),
-                    counting,
-                    limit,
-                    redis,
-                })
-                .await?,
-            );
+            servers.push(ApiServer::start(&Assignment { name: name.to_owned(), counting, limit, redis }).await?);
         }
         let balancer = Balancer::start(servers.iter().map(ApiServer::address)).await?;
-        Ok(Fleet {
-            balancer,
-            _servers: servers,
-        })
+        Ok(Fleet { balancer, _servers: servers })
     }
 
     /// Where the user sends requests.

@@ -43,15 +43,10 @@ impl Leashed {
 
     /// The first line that the child prints: it does so when it is ready.
     pub async fn first_line(&mut self) -> Fallible<String> {
-        let stdout = self
-            .child
-            .stdout
-            .take()
-            .ok_or("the child's output was read before")?;
+        let stdout = self.child.stdout.take().ok_or("the child's output was read before")?;
         let mut lines = BufReader::new(stdout).lines();
-        let line = timeout(STARTS_WITHIN, lines.next_line())
-            .await
-            .map_err(|_| "a child process did not get ready")??;
+        let line =
+            timeout(STARTS_WITHIN, lines.next_line()).await.map_err(|_| "a child process did not get ready")??;
         Ok(line.ok_or("a child process ended before it was ready")?)
     }
 

@@ -44,9 +44,8 @@ impl Counting {
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        let mut all = [Counting::Memory, Counting::CheckThenAct]
-            .into_iter()
-            .chain(Algorithm::ALL.map(Counting::RedisRl));
+        let mut all =
+            [Counting::Memory, Counting::CheckThenAct].into_iter().chain(Algorithm::ALL.map(Counting::RedisRl));
         all.find(|counting| counting.name() == name)
     }
 }
@@ -62,12 +61,8 @@ impl Limiter {
     pub async fn new(counting: Counting, limit: u64, redis: SocketAddr) -> Fallible<Self> {
         Ok(match counting {
             Counting::Memory => Limiter::Memory(Memory::new(limit)),
-            Counting::CheckThenAct => {
-                Limiter::CheckThenAct(CheckThenAct::connect(limit, redis).await?)
-            }
-            Counting::RedisRl(algorithm) => {
-                Limiter::RedisRl(RedisRl::connect(algorithm, limit, redis).await?)
-            }
+            Counting::CheckThenAct => Limiter::CheckThenAct(CheckThenAct::connect(limit, redis).await?),
+            Counting::RedisRl(algorithm) => Limiter::RedisRl(RedisRl::connect(algorithm, limit, redis).await?),
         })
     }
 

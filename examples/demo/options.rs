@@ -55,10 +55,7 @@ impl Options {
             }
             let mut value = || match inline {
                 Some(value) => Ok(OsString::from(value)),
-                None => args
-                    .next()
-                    .cloned()
-                    .ok_or_else(|| format!("{name} needs a value")),
+                None => args.next().cloned().ok_or_else(|| format!("{name} needs a value")),
             };
             match name {
                 "--requests" => requests = number(name, &value()?)?,
@@ -81,12 +78,7 @@ impl Options {
             let path = module.display();
             format!("no module at {path} ({problem}): build it with `cargo build --release`, or name it with --module")
         })?;
-        Ok(Request::Run(Options {
-            requests,
-            limit,
-            concurrency,
-            module,
-        }))
+        Ok(Request::Run(Options { requests, limit, concurrency, module }))
     }
 }
 
@@ -108,12 +100,7 @@ fn within(name: &str, value: u64, range: RangeInclusive<u64>) -> Fallible<()> {
     if range.contains(&value) {
         return Ok(());
     }
-    Err(format!(
-        "{name} must be from {} to {} here, not {value}",
-        range.start(),
-        range.end()
-    )
-    .into())
+    Err(format!("{name} must be from {} to {} here, not {value}", range.start(), range.end()).into())
 }
 
 /// Where Cargo puts it when it builds the demo, or else where `cargo build` puts it.
@@ -122,16 +109,9 @@ fn module_beside_the_demo() -> Fallible<PathBuf> {
 
     // target/PROFILE/examples/demo
     let demo = std::env::current_exe()?;
-    let profile = demo
-        .ancestors()
-        .nth(2)
-        .ok_or("the demo is in no target folder: name the module with --module")?;
+    let profile = demo.ancestors().nth(2).ok_or("the demo is in no target folder: name the module with --module")?;
     let module = format!("{DLL_PREFIX}redis_rl{DLL_SUFFIX}");
     // `cargo run --example` refreshes the first one only, so that the second may be of an older build.
     let built_with_the_demo = profile.join("deps").join(&module);
-    Ok(if built_with_the_demo.exists() {
-        built_with_the_demo
-    } else {
-        profile.join(module)
-    })
+    Ok(if built_with_the_demo.exists() { built_with_the_demo } else { profile.join(module) })
 }

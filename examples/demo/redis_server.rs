@@ -39,10 +39,7 @@ impl RedisServer {
         let files = TempDir::new()?;
         let program = std::env::var_os("RL_SERVER").unwrap_or_else(|| "redis-server".into());
         let log = files.path().join("redis.log");
-        let mut process = Leashed::spawn(
-            leash::SUBCOMMAND,
-            command_line(program, port, &files, &log, module),
-        )?;
+        let mut process = Leashed::spawn(leash::SUBCOMMAND, command_line(program, port, &files, &log, module))?;
 
         // The log tells that it is our server that is ready, where an answer on the port may come from another.
         let deadline = Instant::now() + STARTS_WITHIN;
@@ -51,11 +48,7 @@ impl RedisServer {
             let said = std::fs::read_to_string(&log).unwrap_or_default();
             if said.contains("Ready to accept connections") {
                 let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-                return Ok(Some(RedisServer {
-                    address,
-                    _process: process,
-                    _files: files,
-                }));
+                return Ok(Some(RedisServer { address, _process: process, _files: files }));
             }
             if ended && said.contains("Failed listening on port") {
                 return Ok(None);
@@ -77,43 +70,22 @@ impl RedisServer {
 
     /// A line that says which server decides here.
     pub async fn introduction(&self) -> Fallible<String> {
-        let info: String = redis::cmd("INFO")
-            .arg("server")
-            .query_async(&mut self.connect().await?)
-            .await?;
+        let info: String = redis::cmd("INFO").arg("server").query_async(&mut self.connect().await?).await?;
         // Forks report the Redis version they are compatible with in `redis_version`, and their own beside it.
-        let field = |name: &str| {
-            info.lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-        };
-        let server = match (
-            field("server_name"),
-            field("valkey_version"),
-            field("redis_version"),
-        ) {
+        let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let server = match (field("server_name"), field("valkey_version"), field("redis_version")) {
             (Some("valkey"), Some(version), _) => format!("Valkey {version}"),
             (_, _, version) => format!("Redis {}", version.unwrap_or("of an unknown version")),
         };
-        Ok(format!(
-            "{server} with the redis-rl module runs on {}.",
-            self.address
-        ))
+        Ok(format!("{server} with the redis-rl module runs on {}.", self.address))
     }
 }
 
 pub async fn connect(address: SocketAddr) -> Fallible<MultiplexedConnection> {
-    Ok(redis::Client::open(format!("redis://{address}"))?
-        .get_multiplexed_async_connection()
-        .await?)
+    Ok(redis::Client::open(format!("redis://{address}"))?.get_multiplexed_async_connection().await?)
 }
 
-fn command_line(
-    program: OsString,
-    port: u16,
-    files: &TempDir,
-    log: &Path,
-    module: &Path,
-) -> Vec<OsString> {
+fn command_line(program: OsString, port: u16, files: &TempDir, log: &Path, module: &Path) -> Vec<OsString> {
     let setting = |name: &str, value: PathBuf| [OsString::from(name), value.into_os_string()];
     let mut command = vec![program];
     command.extend(setting("--bind", Ipv4Addr::LOCALHOST.to_string().into()));
@@ -126,7 +98,5 @@ fn command_line(
 }
 
 fn free_port() -> Fallible<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-        .local_addr()?
-        .port())
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

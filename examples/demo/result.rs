@@ -20,9 +20,7 @@ impl RunResult {
     /// What is not as the act claims, if anything.
     pub fn faults(&self) -> impl Iterator<Item = String> {
         let run = format!("act {}, {}", self.act, self.who_counts);
-        self.faults
-            .lines()
-            .map(move |fault| format!("{run}: {fault}"))
+        self.faults.lines().map(move |fault| format!("{run}: {fault}"))
     }
 
     /// Tells how the run went, before the table puts all of them side by side.
@@ -31,17 +29,12 @@ impl RunResult {
         let (sent, admitted) = (self.tally.total_sent(), self.tally.total_admitted());
         let took = self.traffic.took.as_millis();
         println!("       {}", self.who_counts);
-        println!(
-            "         {sent} requests in {took} ms, seen by {}",
-            seen.collect::<Vec<_>>().join(", ")
-        );
+        println!("         {sent} requests in {took} ms, seen by {}", seen.collect::<Vec<_>>().join(", "));
         match waits_told(&self.traffic) {
             None => println!("         {admitted} admitted"),
-            Some(waits) => println!(
-                "         {admitted} admitted, {} refused with Retry-After: {}",
-                sent - admitted,
-                span(&waits)
-            ),
+            Some(waits) => {
+                println!("         {admitted} admitted, {} refused with Retry-After: {}", sent - admitted, span(&waits))
+            }
         }
     }
 

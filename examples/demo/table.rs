@@ -25,12 +25,7 @@ pub fn table<const N: usize>(headings: [(&str, Align); N], rows: &[[String; N]])
     };
 
     let mut text = line(headings.map(|(heading, _)| heading));
-    text += &line(
-        widths
-            .map(|width| "─".repeat(width))
-            .each_ref()
-            .map(String::as_str),
-    );
+    text += &line(widths.map(|width| "─".repeat(width)).each_ref().map(String::as_str));
     for row in rows {
         text += &line(row.each_ref().map(String::as_str));
     }

@@ -62,36 +62,22 @@ pub async fn send(address: SocketAddr, requests: u64, concurrency: u64) -> Falli
     while let Some(sender) = senders.join_next().await {
         replies.extend(sender??);
     }
-    Ok(Traffic {
-        replies,
-        took: began.elapsed(),
-    })
+    Ok(Traffic { replies, took: began.elapsed() })
 }
 
 async fn ask(client: &HttpClient, address: SocketAddr) -> Fallible<Reply> {
-    let request = Request::get(format!("http://{address}/hello"))
-        .header(X_API_KEY, USER)
-        .body(Body::empty())?;
+    let request = Request::get(format!("http://{address}/hello")).header(X_API_KEY, USER).body(Body::empty())?;
     let answer = async {
         let response = client.request(request).await?;
         let (head, body) = response.into_parts();
-        Fallible::Ok((
-            head,
-            axum::body::to_bytes(Body::new(body), LONGEST_BODY).await?,
-        ))
+        Fallible::Ok((head, axum::body::to_bytes(Body::new(body), LONGEST_BODY).await?))
     };
-    let (head, body) = timeout(ANSWERED_WITHIN, answer)
-        .await
-        .map_err(|_| "a request was not answered")??;
+    let (head, body) = timeout(ANSWERED_WITHIN, answer).await.map_err(|_| "a request was not answered")??;
     let refused = match head.status {
         StatusCode::OK => None,
         StatusCode::TOO_MANY_REQUESTS => Some(Refusal::read(&head.headers)?),
         status => {
-            return Err(format!(
-                "a request was answered {status}: {}",
-                String::from_utf8_lossy(&body).trim()
-            )
-            .into());
+            return Err(format!("a request was answered {status}: {}", String::from_utf8_lossy(&body).trim()).into());
         }
     };
     Ok(Reply {
@@ -108,22 +94,16 @@ impl Refusal {
         if text(headers, &CONTENT_TYPE)? != PROBLEM_JSON {
             return Err(format!("a 429 is not {PROBLEM_JSON}").into());
         }
-        Ok(Refusal {
-            retry_after: number(headers, &RETRY_AFTER)?,
-        })
+        Ok(Refusal { retry_after: number(headers, &RETRY_AFTER)? })
     }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Fallible<&'a str> {
-    let value = headers
-        .get(name)
-        .ok_or_else(|| format!("an answer has no {name}"))?;
+    let value = headers.get(name).ok_or_else(|| format!("an answer has no {name}"))?;
     Ok(value.to_str()?)
 }
 
 fn number(headers: &HeaderMap, name: &HeaderName) -> Fallible<u64> {
     let value = text(headers, name)?;
-    value
-        .parse()
-        .map_err(|_| format!("an answer has {name}: {value}, which is no number").into())
+    value.parse().map_err(|_| format!("an answer has {name}: {value}, which is no number").into())
 }

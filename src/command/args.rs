@@ -1,9 +1,7 @@
 //! Arguments, read in place.
 
-use std::ffi::CString;
-
 use rl_limiter::quantity::ArgumentError;
-use rl_limiter::{Capacity, Cost, Limit, Rate, Window};
+use rl_limiter::{Age, Capacity, Cost, Limit, Rate, Window};
 
 use crate::server::{Call, Error};
 
@@ -14,11 +12,7 @@ impl<'a, 'c> Args<'a, 'c> {
     /// The arguments of a call that may have `most` of them, its name counted. The fewest are the command's arity, which the
     /// server checks.
     pub fn of(call: &'a Call<'c>, most: usize) -> Result<Self, Error> {
-        if call.argument_count() > most {
-            Err(Error::WrongArity)
-        } else {
-            Ok(Self(call))
-        }
+        if call.argument_count() > most { Err(Error::WrongArity) } else { Ok(Self(call)) }
     }
 
     /// The limit at `index`.
@@ -49,19 +43,27 @@ impl<'a, 'c> Args<'a, 'c> {
         }
     }
 
-    fn required<T>(
-        &self,
-        index: usize,
-        parse: impl Fn(&[u8]) -> Result<T, ArgumentError>,
-    ) -> Result<T, Error> {
+    /// The amount at `index`.
+    pub fn amount(&self, index: usize) -> Result<Cost, Error> {
+        self.required(index, |text| Cost::parse("amount", text))
+    }
+
+    /// The age that follows the keyword `AGE` at `index`, if the call does not end before it.
+    pub fn age(&self, index: usize) -> Result<Option<Age>, Error> {
+        match (self.0.argument(index), self.0.argument(index + 1)) {
+            (None, _) => Ok(None),
+            (Some(keyword), Some(age)) if keyword.eq_ignore_ascii_case(b"AGE") => {
+                Age::parse("AGE", age).map(Some).map_err(bad_argument)
+            }
+            _ => Err(Error::fixed(c"ERR only AGE and a duration may follow the amount")),
+        }
+    }
+
+    fn required<T>(&self, index: usize, parse: impl Fn(&[u8]) -> Result<T, ArgumentError>) -> Result<T, Error> {
         parse(self.0.argument(index).ok_or(Error::WrongArity)?).map_err(bad_argument)
     }
 }
 
 fn bad_argument(error: ArgumentError) -> Error {
-    Error::Text(
-        CString::new(format!("ERR {error}"))
-            .unwrap_or_default()
-            .into(),
-    )
+    Error::formatted(format_args!("ERR {error}"))
 }

@@ -10,7 +10,7 @@ use crate::server::{Call, Error, Handler};
 pub struct Fixed;
 
 impl Handler for Fixed {
-    fn run(call: &Call<'_>) -> Result<(), Error> {
+    fn run(call: &mut Call<'_>) -> Result<(), Error> {
         let args = Args::of(call, 5)?;
         let limiter = FixedWindow::new(args.limit(2)?, args.window(3)?);
         let cost = args.cost(4)?;

@@ -42,23 +42,13 @@ mod tests {
 
     #[test]
     fn a_new_expiry_is_never_early_and_at_most_a_quarter_or_a_second_late() {
-        for micros_left in (0..40)
-            .map(|power| 3_u64.pow(power))
-            .filter(|&left| left < 1 << 60)
-        {
+        for micros_left in (0..40).map(|power| 3_u64.pow(power)).filter(|&left| left < 1 << 60) {
             let unused_at = i64::try_from(NOW + micros_left).unwrap();
             let expiry = moved(None, micros_left).unwrap();
             let late = expiry * 1_000 - unused_at;
             let most = 1_000_999.max(i64::try_from(micros_left / 4).unwrap() + 999);
-            assert!(
-                (0..=most).contains(&late),
-                "{micros_left} µs left: {late} µs late"
-            );
-            assert_eq!(
-                moved(Some(expiry), micros_left),
-                None,
-                "what was set is right"
-            );
+            assert!((0..=most).contains(&late), "{micros_left} µs left: {late} µs late");
+            assert_eq!(moved(Some(expiry), micros_left), None, "what was set is right");
         }
     }
 

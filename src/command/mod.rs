@@ -3,82 +3,128 @@
 //! [`TABLE`] lists them. Registration, `COMMAND DOCS` and `docs/commands.md` all follow it.
 
 mod args;
+mod debit;
 mod fixed;
+mod inspect;
+mod leaky;
 mod lifetime;
 mod peek;
+mod refund;
 mod reply;
+mod sliding;
+mod sliding_log;
 mod store;
 mod token_bucket;
 
-use crate::server::{Access, Argument, ArgumentKind, Command, EntryPoint};
+use crate::server::{Access, Argument, ArgumentKind, Command, EntryPoint, Setting};
 
-const KEY: Argument = Argument {
-    name: c"key",
-    kind: ArgumentKind::Key,
-    optional: false,
+const KEY: Argument = Argument { name: c"key", kind: ArgumentKind::Key, optional: false };
+const LIMIT: Argument = Argument { name: c"limit", kind: ArgumentKind::Integer, optional: false };
+const CAPACITY: Argument = Argument { name: c"capacity", kind: ArgumentKind::Integer, optional: false };
+const WINDOW: Argument = Argument { name: c"window", kind: ArgumentKind::Text, optional: false };
+const RATE: Argument = Argument { name: c"rate", kind: ArgumentKind::Text, optional: false };
+const COST: Argument = Argument { name: c"cost", kind: ArgumentKind::Integer, optional: true };
+
+const AMOUNT: Argument = Argument { name: c"amount", kind: ArgumentKind::Integer, optional: false };
+const AGE: Argument = Argument { name: c"duration", kind: ArgumentKind::TextAfter(c"AGE"), optional: true };
+
+/// `rl.max-log-entries`: the most entries that a sliding window log may have.
+static MAX_LOG_ENTRIES: Setting = Setting::new(c"max-log-entries", 100_000, 10_000_000);
+
+/// All settings.
+pub static SETTINGS: [&Setting; 1] = [&MAX_LOG_ENTRIES];
+
+/// What the commands that decide have in common.
+const DECIDING: Command = Command {
+    name: c"",
+    arity: -4,
+    flags: c"write fast",
+    access: Access::ReadWrite,
+    categories: c"write fast",
+    summary: c"",
+    complexity: c"O(1)",
+    since: c"0.1.0",
+    arguments: &[],
+    entry_point: EntryPoint::NONE,
 };
-const LIMIT: Argument = Argument {
-    name: c"limit",
-    kind: ArgumentKind::Integer,
-    optional: false,
-};
-const CAPACITY: Argument = Argument {
-    name: c"capacity",
-    kind: ArgumentKind::Integer,
-    optional: false,
-};
-const WINDOW: Argument = Argument {
-    name: c"window",
-    kind: ArgumentKind::Text,
-    optional: false,
-};
-const RATE: Argument = Argument {
-    name: c"rate",
-    kind: ArgumentKind::Text,
-    optional: false,
-};
-const COST: Argument = Argument {
-    name: c"cost",
-    kind: ArgumentKind::Integer,
-    optional: true,
-};
+
+/// What the commands that only look have in common.
+const LOOKING: Command =
+    Command { flags: c"readonly fast", access: Access::Read, categories: c"read fast", ..DECIDING };
 
 /// All commands.
-pub const TABLE: [Command; 3] = [
+pub const TABLE: [Command; 9] = [
     Command {
         name: c"rl.fixed",
-        arity: -4,
-        flags: c"write fast",
-        access: Access::ReadWrite,
-        categories: c"write fast",
         summary: c"Decides a call by a fixed window counter: at most `limit` units in each `window` of the clock.",
-        complexity: c"O(1)",
-        since: c"0.1.0",
         arguments: &[KEY, LIMIT, WINDOW, COST],
         entry_point: EntryPoint::of::<fixed::Fixed>(),
+        ..DECIDING
+    },
+    Command {
+        name: c"rl.sliding",
+        summary: c"Decides a call by a sliding window counter: at most `limit` units in the last `window`, estimated from two counts.",
+        arguments: &[KEY, LIMIT, WINDOW, COST],
+        entry_point: EntryPoint::of::<sliding::Sliding>(),
+        ..DECIDING
+    },
+    Command {
+        name: c"rl.slidinglog",
+        summary: c"Decides a call by a sliding window log: at most `limit` units in any stretch as long as `window`, exactly.",
+        complexity: c"O(log n), n the entries; amortized when the log grows",
+        arguments: &[KEY, LIMIT, WINDOW, COST],
+        entry_point: EntryPoint::of::<sliding_log::Log>(),
+        ..DECIDING
     },
     Command {
         name: c"rl.tokenbucket",
-        arity: -4,
-        flags: c"write fast",
-        access: Access::ReadWrite,
-        categories: c"write fast",
         summary: c"Decides a call by a token bucket: `capacity` units at once, refilled continuously at `rate`.",
-        complexity: c"O(1)",
-        since: c"0.1.0",
         arguments: &[KEY, CAPACITY, RATE, COST],
         entry_point: EntryPoint::of::<token_bucket::Bucket>(),
+        ..DECIDING
+    },
+    Command {
+        name: c"rl.leaky",
+        summary: c"Decides a call by a leaky bucket as a queue: up to `capacity` units wait, `rate` is how they pass; tells how long.",
+        arguments: &[KEY, CAPACITY, RATE, COST],
+        entry_point: EntryPoint::of::<leaky::Leaky>(),
+        ..DECIDING
     },
     Command {
         name: c"rl.peek",
         arity: -2,
-        flags: c"readonly fast",
-        access: Access::Read,
-        categories: c"read fast",
         summary: c"Tells what a call would be told by the limiter under a key, with its remembered parameters, and takes nothing.",
-        complexity: c"O(1)",
-        since: c"0.1.0",
+        complexity: c"O(1); of a sliding window log O(log n), n the entries",
         arguments: &[KEY, COST],
         entry_point: EntryPoint::of::<peek::Peek>(),
+        ..LOOKING
+    },
+    Command {
+        name: c"rl.refund",
+        arity: -3,
+        summary: c"Gives back what turned out not to be used, never beyond unused and never what has come back by itself.",
+        complexity: c"O(1); of a sliding window log O(log n), n the entries",
+        arguments: &[KEY, AMOUNT, AGE],
+        entry_point: EntryPoint::of::<refund::Refund>(),
+        ..DECIDING
+    },
+    Command {
+        name: c"rl.debit",
+        arity: 5,
+        summary: c"Takes from a token bucket whatever is there, down to a balance of −capacity.",
+        arguments: &[KEY, CAPACITY, RATE, AMOUNT],
+        entry_point: EntryPoint::of::<debit::Debit>(),
+        ..DECIDING
+    },
+    Command {
+        name: c"rl.inspect",
+        arity: 2,
+        flags: c"readonly",
+        categories: c"read",
+        summary: c"Tells people what is under a key: kind, parameters and state.",
+        complexity: c"O(n), n the size of the state",
+        arguments: &[KEY],
+        entry_point: EntryPoint::of::<inspect::Inspect>(),
+        ..LOOKING
     },
 ];

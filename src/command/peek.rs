@@ -1,16 +1,23 @@
 //! `RL.PEEK key [cost]`
 
 use super::args::Args;
-use super::{reply, store};
-use crate::server::{Call, Error, Handler};
+use super::reply;
+use super::store::Slot;
+use crate::server::{Call, Error, Handler, Mode};
 
 /// A look at a limiter of any kind.
 pub struct Peek;
 
 impl Handler for Peek {
-    fn run(call: &Call<'_>) -> Result<(), Error> {
+    fn run(call: &mut Call<'_>) -> Result<(), Error> {
         let cost = Args::of(call, 3)?.cost(2)?;
-        match store::peek(call, cost)? {
+
+        let told = {
+            let mut slot = Slot::open(call, Mode::Look)?;
+            let now = slot.now();
+            slot.load()?.map(|stored| stored.peek(now, cost))
+        };
+        match told {
             Some(decision) => reply::decision(call, decision),
             None => call.reply_null(),
         }

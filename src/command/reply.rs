@@ -6,20 +6,30 @@ use crate::server::Call;
 
 /// Replies with `allowed`, `limit`, `remaining`, `retry_after_ms` (−1: never) and `reset_ms`.
 pub fn decision(call: &Call<'_>, decision: Decision) {
+    call.reply_integers(&integers(decision));
+}
+
+/// The same, and one more number.
+pub fn decision_and(call: &Call<'_>, decision: Decision, number: u64) {
+    let [allowed, limit, remaining, retry_after, reset] = integers(decision);
+    call.reply_integers(&[allowed, limit, remaining, retry_after, reset, integer(number)]);
+}
+
+fn integers(decision: Decision) -> [i64; 5] {
     let retry_after = match decision.retry_after {
         RetryAfter::Millis(millis) => integer(millis),
         RetryAfter::Never => -1,
     };
-    call.reply_integers(&[
+    [
         i64::from(decision.allowed),
         integer(decision.limit),
         integer(decision.remaining),
         retry_after,
         integer(decision.reset_after),
-    ]);
+    ]
 }
 
 /// No number of a decision exceeds 2^53 − 1.
-fn integer(number: u64) -> i64 {
+pub fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

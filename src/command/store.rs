@@ -1,97 +1,190 @@
-//! States in keys: what every deciding command does between its arguments and its reply.
+//! States in keys: what every command does between its arguments and its reply.
 
-use std::ffi::CString;
-
-use rl_limiter::layout::{State, Unreadable};
-use rl_limiter::{Cost, Decision, Limiter, Micros};
+use rl_limiter::layout::{State, Stored, Unreadable};
+use rl_limiter::sliding_log::{self, Plan};
+use rl_limiter::{Cost, Limiter, LimiterState, Micros};
 
 use super::lifetime::moved_expiry;
 use super::reply;
 use crate::server::{Call, Error, Key, Mode, Value};
 
+/// The argument that names the key.
 const KEY: usize = 1;
 
-/// Decides a call of `cost` by the limiter under the key that argument 1 names, stores what it took, and replies.
-pub fn decide<L: Limiter>(call: &Call<'_>, limiter: L, cost: Cost) -> Result<(), Error> {
-    let now = now(call);
-    let mut key = call.open(KEY, Mode::Change)?;
-    let state = match load(&mut key, now)? {
-        Some(state) => Some(L::State::try_from(state).map_err(|other| another_kind(&other))?),
-        None => None,
-    };
-    let outcome = limiter.decide(state, now, cost);
-    if let Some(next) = outcome.next {
-        store(call, &mut key, next.into(), now)?;
-    }
-    reply::decision(call, outcome.decision);
-    Ok(())
-}
-
-/// What a call of `cost` to the limiter under the key would be told; `None` if there is none, or an unused one.
-pub fn peek(call: &Call<'_>, cost: Cost) -> Result<Option<Decision>, Error> {
-    let now = now(call);
-    let mut key = call.open(KEY, Mode::Look)?;
-    Ok(load(&mut key, now)?.map(|state| state.peek(now, cost)))
-}
-
-fn now(call: &Call<'_>) -> Micros {
-    Micros::saturating(call.now())
-}
-
-/// The state under a key. An unused one is as good as none: whether the server has collected it yet makes no difference.
-fn load(key: &mut Key<'_>, now: Micros) -> Result<Option<State>, Error> {
-    match key.value() {
-        Value::Missing => Ok(None),
-        Value::String(length) if State::has_length(length) => match State::decode(key.bytes()) {
-            Ok(state) => Ok(Some(state).filter(|state| !state.is_unused(now))),
-            Err(Unreadable::Newer) => Err(Error::fixed(
-                c"WRONGTYPE the key holds a limiter of a newer version of redis-rl",
-            )),
-            Err(Unreadable::NoLimiter) => Err(no_limiter()),
-        },
-        Value::String(_) => Err(no_limiter()),
-        Value::Other => Err(Error::fixed(
-            c"WRONGTYPE Operation against a key holding the wrong kind of value",
-        )),
-    }
-}
-
-/// Stores a state that a call has just made, moves the key's expiry if it must, and tells replicas and watchers.
-fn store(call: &Call<'_>, key: &mut Key<'_>, next: State, now: Micros) -> Result<(), Error> {
-    let bytes = next.encode();
-    let same_length = key.value() == Value::String(bytes.len());
-    if !same_length && call.memory_is_full() {
-        return Err(Error::fixed(
-            c"OOM command not allowed when used memory > 'maxmemory'.",
-        ));
-    }
-    let expiry = moved_expiry(key.expiry().filter(|_| same_length), next.unused_at(), now);
-    let from = if same_length && expiry.is_none() {
-        bytes.changed_from(key.bytes())
-    } else {
-        0
-    };
-
-    let written = (same_length || key.create(bytes.len())) && key.write(from, &bytes[from..]);
-    if !written {
-        return Err(Error::fixed(c"ERR the server did not take the new state"));
-    }
-    match expiry {
-        Some(at) => {
-            key.set_expiry(at);
-            key.replicate_set(&bytes, at);
+/// Decides a call of `cost`, stores what it took, and replies.
+pub fn decide<L: Limiter>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result<(), Error> {
+    let decision = {
+        let mut slot = Slot::open(call, Mode::Change)?;
+        let outcome = limiter.decide(slot.load_kind()?, slot.now(), cost);
+        if let Some(next) = outcome.next {
+            slot.store(next.into())?;
         }
-        None => key.replicate_range(from, &bytes[from..]),
-    }
-    key.signal_modified();
+        outcome.decision
+    };
+    reply::decision(call, decision);
     Ok(())
 }
 
-fn no_limiter() -> Error {
-    Error::fixed(c"WRONGTYPE the key holds a string that is no limiter")
+/// The key of a call, at the time of the call.
+pub struct Slot<'a> {
+    key: Key<'a>,
+    now: Micros,
 }
 
-fn another_kind(state: &State) -> Error {
-    let text = format!("WRONGTYPE the key holds a {} limiter", state.kind());
-    Error::Text(CString::new(text).unwrap_or_default().into())
+impl<'a> Slot<'a> {
+    /// Opens the key that argument 1 names, and reads the clock.
+    pub fn open(call: &'a mut Call<'_>, mode: Mode) -> Result<Self, Error> {
+        let now = Micros::saturating(call.now());
+        Ok(Self { key: call.open(KEY, mode)?, now })
+    }
+
+    /// The time of the call.
+    pub fn now(&self) -> Micros {
+        self.now
+    }
+
+    /// What is stored under the key. If it is unused it is as good as nothing: whether the server has collected it yet makes no
+    /// difference.
+    pub fn load(&mut self) -> Result<Option<Stored<'_>>, Error> {
+        let now = self.now;
+        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        let stored = Stored::read(bytes).map_err(unreadable)?;
+        Ok(Some(stored).filter(|stored| !stored.is_unused(now)))
+    }
+
+    /// The state under the key, which must be of this kind.
+    pub fn load_kind<S: LimiterState>(&mut self) -> Result<Option<S>, Error> {
+        let now = self.now;
+        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        match State::decode(bytes) {
+            Ok(state) if state.is_unused(now) => Ok(None),
+            Ok(state) => S::try_from(state).map(Some).map_err(|other| other_kind(other.kind())),
+            Err(_) => match self.load()? {
+                Some(stored) => Err(other_kind(stored.kind())),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// The log under the key, which must be one.
+    pub fn load_log(&mut self) -> Result<Option<sliding_log::State<'_>>, Error> {
+        match self.load()? {
+            None => Ok(None),
+            Some(Stored::SlidingLog(log)) => Ok(Some(log)),
+            Some(other) => Err(other_kind(other.kind())),
+        }
+    }
+
+    /// The bytes under the key, of a length that something stored may have; `None` if there is no key.
+    fn bytes(&mut self) -> Result<Option<&[u8]>, Error> {
+        match self.key.value() {
+            Value::Missing => Ok(None),
+            Value::String(length) if Stored::has_length(length) => Ok(Some(self.key.bytes())),
+            Value::String(_) => Err(unreadable(Unreadable::NoLimiter)),
+            Value::Other => Err(Error::fixed(c"WRONGTYPE Operation against a key holding the wrong kind of value")),
+        }
+    }
+
+    /// Stores a state that the call has just made, moves the key's expiry if it must, and tells replicas and watchers. A state
+    /// that is unused now leaves no key.
+    pub fn store(&mut self, next: State) -> Result<(), Error> {
+        let key = &mut self.key;
+        if next.is_unused(self.now) {
+            delete(key);
+            return Ok(());
+        }
+        let bytes = next.encode();
+        let same_length = key.value() == Value::String(bytes.len());
+        may_take(key, bytes.len())?;
+        let present = key.expiry().filter(|_| same_length);
+        let expiry = moved_expiry(present, next.unused_at(), self.now);
+        let from = if same_length && expiry.is_none() { bytes.changed_from(key.bytes()) } else { 0 };
+
+        let written = (same_length || key.create(bytes.len())) && key.write(from, &bytes[from..]);
+        if !written {
+            return Err(not_taken());
+        }
+        match expiry {
+            Some(at) => {
+                key.set_expiry(at);
+                key.replicate_set(&bytes, at);
+            }
+            None => key.replicate_range(from, &bytes[from..]),
+        }
+        key.signal_modified();
+        Ok(())
+    }
+
+    /// Does to the log under the key what the call has just decided, moves the key's expiry if it must, and tells replicas and
+    /// watchers: in place and by what was touched, if the log has room, else as a whole.
+    pub fn carry_out(&mut self, plan: &Plan) -> Result<(), Error> {
+        if plan.leaves_nothing() {
+            delete(&mut self.key);
+        } else if plan.fits() {
+            let touched = plan.carry_out(self.key.bytes_mut());
+            for range in touched.ranges() {
+                self.key.replicate_value(range.clone());
+            }
+            let present = self.key.expiry();
+            if let Some(at) = moved_expiry(present, self.unused_at(), self.now) {
+                self.key.set_expiry(at);
+                self.key.replicate_expiry(at);
+            }
+        } else {
+            may_take(&self.key, plan.length())?;
+            let bytes = plan.make(self.key.bytes());
+            let same_length = self.key.value() == Value::String(bytes.len());
+            let present = self.key.expiry().filter(|_| same_length);
+            let written = (same_length || self.key.create(bytes.len())) && self.key.write(0, &bytes);
+            if !written {
+                return Err(not_taken());
+            }
+            // What is replicated sets the expiry anew even where it stays.
+            if let Some(at) = moved_expiry(present, self.unused_at(), self.now).or(present) {
+                self.key.set_expiry(at);
+                self.key.replicate_set(&bytes, at);
+            }
+        }
+        self.key.signal_modified();
+        Ok(())
+    }
+
+    /// When the log that was just written will be unused.
+    fn unused_at(&mut self) -> Micros {
+        match Stored::read(self.key.bytes()) {
+            Ok(Stored::SlidingLog(log)) => log.unused_at(),
+            _ => self.now,
+        }
+    }
+}
+
+/// Deletes a key whose limiter is unused.
+fn delete(key: &mut Key<'_>) {
+    key.delete();
+    key.replicate_delete();
+    key.signal_modified();
+}
+
+/// Whether the value may become so long: only a longer one takes memory.
+fn may_take(key: &Key<'_>, length: usize) -> Result<(), Error> {
+    let grows = !matches!(key.value(), Value::String(present) if present >= length);
+    if grows && key.memory_is_full() {
+        return Err(Error::fixed(c"OOM command not allowed when used memory > 'maxmemory'."));
+    }
+    Ok(())
+}
+
+fn other_kind(kind: &str) -> Error {
+    Error::formatted(format_args!("WRONGTYPE the key holds a {kind} limiter"))
+}
+
+fn not_taken() -> Error {
+    Error::fixed(c"ERR the server did not take the new state")
+}
+
+fn unreadable(why: Unreadable) -> Error {
+    Error::fixed(match why {
+        Unreadable::NoLimiter => c"WRONGTYPE the key holds a string that is no limiter",
+        Unreadable::Newer => c"WRONGTYPE the key holds a limiter of a newer version of redis-rl",
+    })
 }

@@ -10,7 +10,7 @@ use crate::server::{Call, Error, Handler};
 pub struct Bucket;
 
 impl Handler for Bucket {
-    fn run(call: &Call<'_>) -> Result<(), Error> {
+    fn run(call: &mut Call<'_>) -> Result<(), Error> {
         let args = Args::of(call, 5)?;
         let limiter = TokenBucket::new(args.capacity(2)?, args.rate(3)?);
         let cost = args.cost(4)?;

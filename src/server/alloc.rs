@@ -11,8 +11,8 @@ use redis_module::raw;
 /// module has no static constructors that would allocate earlier.
 pub struct ServerAllocator;
 
-/// The server's allocator aligns to 16 bytes, as malloc does.
-const SERVER_ALIGNMENT: usize = 16;
+/// What every server's allocator aligns to. Malloc gives more, but a server may put a length in front.
+const SERVER_ALIGNMENT: usize = 8;
 
 // SAFETY: each method hands its arguments on to one allocator, the same for the whole life of the process (above). Stricter alignments
 // than the server guarantees go to the system's allocator, and come back to it by the same test on the same layout.
@@ -21,9 +21,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
         // SAFETY: reading a pointer that is written once, before any other code of the module runs.
         match unsafe { raw::RedisModule_Alloc } {
             // SAFETY: the server's malloc takes any size.
-            Some(alloc) if layout.align() <= SERVER_ALIGNMENT => unsafe {
-                alloc(layout.size()).cast()
-            },
+            Some(alloc) if layout.align() <= SERVER_ALIGNMENT => unsafe { alloc(layout.size()).cast() },
             // SAFETY: the caller keeps the contract of `GlobalAlloc`.
             _ => unsafe { System.alloc(layout) },
         }
@@ -33,9 +31,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
         // SAFETY: as in `alloc`.
         match unsafe { raw::RedisModule_Calloc } {
             // SAFETY: the server's calloc takes any size.
-            Some(calloc) if layout.align() <= SERVER_ALIGNMENT => unsafe {
-                calloc(1, layout.size()).cast()
-            },
+            Some(calloc) if layout.align() <= SERVER_ALIGNMENT => unsafe { calloc(1, layout.size()).cast() },
             // SAFETY: the caller keeps the contract of `GlobalAlloc`.
             _ => unsafe { System.alloc_zeroed(layout) },
         }
@@ -57,9 +53,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
         // SAFETY: as in `alloc`.
         match unsafe { raw::RedisModule_Free } {
             // SAFETY: the block came from the server's allocator, by the same test on the same layout.
-            Some(free) if layout.align() <= SERVER_ALIGNMENT => unsafe {
-                free(block.cast::<c_void>())
-            },
+            Some(free) if layout.align() <= SERVER_ALIGNMENT => unsafe { free(block.cast::<c_void>()) },
             // SAFETY: the caller keeps the contract of `GlobalAlloc`.
             _ => unsafe { System.dealloc(block, layout) },
         }

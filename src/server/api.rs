@@ -1,10 +1,11 @@
 //! The functions of the server that the module uses, looked up once, when it is loaded.
 
-use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
 use std::sync::OnceLock;
 
 use redis_module::raw::{
-    self, RedisModuleCmdFunc, RedisModuleCommand, RedisModuleCommandInfo, RedisModuleCtx,
+    self, RedisModuleCallReply, RedisModuleCmdFunc, RedisModuleCommand, RedisModuleCommandInfo,
+    RedisModuleConfigApplyFunc, RedisModuleConfigGetNumericFunc, RedisModuleConfigSetNumericFunc, RedisModuleCtx,
     RedisModuleKey, RedisModuleString,
 };
 
@@ -40,14 +41,22 @@ api! {
         create_command = RedisModule_CreateCommand: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char, RedisModuleCmdFunc, *const c_char, c_int, c_int, c_int) -> c_int,
         get_command = RedisModule_GetCommand: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char) -> *mut RedisModuleCommand,
         set_command_info = RedisModule_SetCommandInfo: unsafe extern "C" fn(*mut RedisModuleCommand, *const RedisModuleCommandInfo) -> c_int,
+        register_numeric_config = RedisModule_RegisterNumericConfig: RegisterNumericConfig,
+        load_configs = RedisModule_LoadConfigs: unsafe extern "C" fn(*mut RedisModuleCtx) -> c_int,
         set_module_options = RedisModule_SetModuleOptions: unsafe extern "C" fn(*mut RedisModuleCtx, c_int),
-        log = RedisModule_Log: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...),
+        log = RedisModule_Log: Log,
+        call = RedisModule_Call: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...) -> *mut RedisModuleCallReply,
+        call_reply_type = RedisModule_CallReplyType: unsafe extern "C" fn(*mut RedisModuleCallReply) -> c_int,
+        call_reply_array_element = RedisModule_CallReplyArrayElement: unsafe extern "C" fn(*mut RedisModuleCallReply, usize) -> *mut RedisModuleCallReply,
+        free_call_reply = RedisModule_FreeCallReply: unsafe extern "C" fn(*mut RedisModuleCallReply),
         get_context_flags = RedisModule_GetContextFlags: unsafe extern "C" fn(*mut RedisModuleCtx) -> c_int,
         string_ptr_len = RedisModule_StringPtrLen: unsafe extern "C" fn(*const RedisModuleString, *mut usize) -> *const c_char,
         wrong_arity = RedisModule_WrongArity: unsafe extern "C" fn(*mut RedisModuleCtx) -> c_int,
         reply_with_error = RedisModule_ReplyWithError: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char) -> c_int,
         reply_with_null = RedisModule_ReplyWithNull: unsafe extern "C" fn(*mut RedisModuleCtx) -> c_int,
         reply_with_array = RedisModule_ReplyWithArray: unsafe extern "C" fn(*mut RedisModuleCtx, std::ffi::c_long) -> c_int,
+        reply_with_map = RedisModule_ReplyWithMap: unsafe extern "C" fn(*mut RedisModuleCtx, std::ffi::c_long) -> c_int,
+        reply_with_string_buffer = RedisModule_ReplyWithStringBuffer: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char, usize) -> c_int,
         reply_with_long_long = RedisModule_ReplyWithLongLong: unsafe extern "C" fn(*mut RedisModuleCtx, c_longlong) -> c_int,
         open_key = RedisModule_OpenKey: unsafe extern "C" fn(*mut RedisModuleCtx, *mut RedisModuleString, c_int) -> *mut RedisModuleKey,
         close_key = RedisModule_CloseKey: unsafe extern "C" fn(*mut RedisModuleKey),
@@ -68,13 +77,64 @@ api! {
     }
 }
 
+type RegisterNumericConfig = unsafe extern "C" fn(
+    *mut RedisModuleCtx,
+    *const c_char,
+    c_longlong,
+    c_uint,
+    c_longlong,
+    c_longlong,
+    RedisModuleConfigGetNumericFunc,
+    RedisModuleConfigSetNumericFunc,
+    RedisModuleConfigApplyFunc,
+    *mut c_void,
+) -> c_int;
+
+type Log = unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...);
+
+/// Writes a line to the server's log. The context may be null.
+///
+/// The text goes through `%s`: it may hold what a client sent, and a format must not.
+pub fn write_log(log: Log, ctx: *mut RedisModuleCtx, text: &CStr) {
+    // SAFETY: the server takes a null context; all three texts end with a NUL.
+    unsafe { log(ctx, c"warning".as_ptr(), c"%s".as_ptr(), text.as_ptr()) };
+}
+
 impl Api {
-    /// Writes a line to the server's log. The context may be null.
-    ///
-    /// The text goes through `%s`: it may hold what a client sent, and a format must not.
-    pub fn log_warning(&self, ctx: *mut RedisModuleCtx, text: &CStr) {
-        // SAFETY: the server takes a null context; all three texts end with a NUL.
-        unsafe { (self.log)(ctx, c"warning".as_ptr(), c"%s".as_ptr(), text.as_ptr()) };
+    /// The commands by which results are replicated.
+    pub const REPLICATING: [&CStr; 4] = [c"SET", c"SETRANGE", c"PEXPIREAT", c"DEL"];
+
+    /// Whether the server has a command of this name: its configuration may have renamed it.
+    pub fn has_command(&self, ctx: *mut RedisModuleCtx, name: &CStr) -> bool {
+        // SAFETY: the context is that of the call in which we are; the texts end with a NUL and the format names two of them. A
+        // reply is freed once, and its element, which is part of it, not looked at later.
+        unsafe {
+            let reply = (self.call)(ctx, c"COMMAND".as_ptr(), c"cc".as_ptr(), c"INFO".as_ptr(), name.as_ptr());
+            if reply.is_null() {
+                return false;
+            }
+            let element = (self.call_reply_array_element)(reply, 0);
+            let found = !element.is_null() && (self.call_reply_type)(element) as isize == raw::REDISMODULE_REPLY_ARRAY;
+            (self.free_call_reply)(reply);
+            found
+        }
+    }
+
+    /// Whether the server refuses to take more memory: by its own verdict on a command that may need some, here one that
+    /// writes nothing at the end of nothing.
+    pub fn refuses_memory(&self, ctx: *mut RedisModuleCtx, key: *mut RedisModuleString) -> bool {
+        // SAFETY: the context and the key are those of the call in which we are. The format: `M` asks for the verdict, `E` for
+        // errors as replies; then the key and two texts that end with a NUL. A reply is freed once.
+        unsafe {
+            let format = c"MEscc".as_ptr();
+            let reply = (self.call)(ctx, c"SETRANGE".as_ptr(), format, key, c"0".as_ptr(), c"".as_ptr());
+            if reply.is_null() {
+                return true;
+            }
+            let refused = (self.call_reply_type)(reply) as isize == raw::REDISMODULE_REPLY_ERROR;
+            (self.free_call_reply)(reply);
+            refused
+        }
     }
 }
 
@@ -98,29 +158,5 @@ pub fn server_version() -> (c_int, c_int, c_int) {
     (version >> 16, version >> 8 & 0xFF, version & 0xFF)
 }
 
-/// Whether the server is Valkey.
-pub fn is_valkey(ctx: *mut RedisModuleCtx) -> bool {
-    // SAFETY: the pointers are written once, before the server hands control to the module.
-    let functions = unsafe {
-        (
-            raw::RedisModule_GetServerInfo,
-            raw::RedisModule_ServerInfoGetFieldC,
-            raw::RedisModule_FreeServerInfo,
-        )
-    };
-    let (Some(get), Some(field), Some(free)) = functions else {
-        return false;
-    };
-    // SAFETY: the server passed this context; the texts end with a NUL; the information is freed once, after its last use.
-    unsafe {
-        let info = get(ctx, c"server".as_ptr());
-        let found = !field(info, c"valkey_version".as_ptr()).is_null();
-        free(ctx, info);
-        found
-    }
-}
-
-/// The flags of [`Api::get_context_flags`] that the module looks at.
+/// Set among [`Api::get_context_flags`] while the server is over its limit, even if it can make room by evicting.
 pub const OUT_OF_MEMORY: c_uint = raw::REDISMODULE_CTX_FLAGS_OOM;
-/// Set where the server makes room by evicting keys.
-pub const EVICTS: c_uint = raw::REDISMODULE_CTX_FLAGS_EVICT;

@@ -1,12 +1,13 @@
 //! One call of a command: its arguments, the time, and the reply.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, c_long};
+use std::ffi::{CStr, CString, c_long};
+use std::fmt::Arguments;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use redis_module::raw::{RedisModuleCtx, RedisModuleString};
 
-use super::api::{self, Api};
+use super::api::Api;
 use super::key::{Key, Mode};
 
 /// Why a call is answered with an error.
@@ -23,6 +24,22 @@ impl Error {
     pub const fn fixed(text: &'static CStr) -> Self {
         Self::Text(Cow::Borrowed(text))
     }
+
+    /// An error whose text is put together.
+    pub fn formatted(text: Arguments<'_>) -> Self {
+        Self::Text(Cow::Owned(CString::new(text.to_string()).unwrap_or_default()))
+    }
+}
+
+/// A value in a map that is replied.
+#[derive(Debug)]
+pub enum Field {
+    /// An integer.
+    Integer(i64),
+    /// A string.
+    Text(String),
+    /// A list of pairs of integers.
+    Pairs(Vec<[i64; 2]>),
 }
 
 /// One call of a command.
@@ -42,11 +59,7 @@ impl<'a> Call<'a> {
         ctx: *mut RedisModuleCtx,
         arguments: &'a [*mut RedisModuleString],
     ) -> Self {
-        Self {
-            api,
-            ctx,
-            arguments,
-        }
+        Self { api, ctx, arguments }
     }
 
     /// How many arguments there are, the name of the command among them.
@@ -64,10 +77,10 @@ impl<'a> Call<'a> {
         Some(unsafe { std::slice::from_raw_parts(bytes.cast(), length) })
     }
 
-    /// Opens the key that the argument at `index` names.
-    pub fn open(&self, index: usize, mode: Mode) -> Result<Key<'a>, Error> {
+    /// Opens the key that the argument at `index` names. One at a time: two handles of one key could change it under each other.
+    pub fn open(&mut self, index: usize, mode: Mode) -> Result<Key<'_>, Error> {
         let name = *self.arguments.get(index).ok_or(Error::WrongArity)?;
-        // SAFETY: the context and the name live as long as the call, which `Key<'a>` can't outlive.
+        // SAFETY: the context and the name live as long as the call, which the key can't outlive.
         Ok(unsafe { Key::open(self.api, self.ctx, name, mode) })
     }
 
@@ -81,18 +94,8 @@ impl<'a> Call<'a> {
             Some(cached_microseconds) => unsafe { cached_microseconds() },
             None => SystemTime::now()
                 .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| {
-                    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-                }),
+                .map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX)),
         }
-    }
-
-    /// Whether the server would refuse to take more memory. Under a policy that evicts it makes room instead, although it
-    /// counts as out of memory meanwhile.
-    pub fn memory_is_full(&self) -> bool {
-        // SAFETY: the context lives as long as the call.
-        let flags = unsafe { (self.api.get_context_flags)(self.ctx) }.cast_unsigned();
-        flags & (api::OUT_OF_MEMORY | api::EVICTS) == api::OUT_OF_MEMORY
     }
 
     /// Replies with an array of integers.
@@ -104,6 +107,36 @@ impl<'a> Call<'a> {
             // SAFETY: as above.
             unsafe { (self.api.reply_with_long_long)(self.ctx, integer) };
         }
+    }
+
+    /// Replies with names and values: a map in RESP3, a flat array in RESP2.
+    pub fn reply_map(&self, fields: &[(&str, Field)]) {
+        let length = c_long::try_from(fields.len()).unwrap_or(0);
+        // SAFETY: the context lives as long as the call.
+        unsafe { (self.api.reply_with_map)(self.ctx, length) };
+        for (name, value) in fields {
+            self.reply_text(name);
+            match value {
+                // SAFETY: as above.
+                Field::Integer(integer) => unsafe {
+                    (self.api.reply_with_long_long)(self.ctx, *integer);
+                },
+                Field::Text(text) => self.reply_text(text),
+                Field::Pairs(pairs) => self.reply_pairs(pairs),
+            }
+        }
+    }
+
+    fn reply_pairs(&self, pairs: &[[i64; 2]]) {
+        let length = c_long::try_from(pairs.len()).unwrap_or(0);
+        // SAFETY: the context lives as long as the call.
+        unsafe { (self.api.reply_with_array)(self.ctx, length) };
+        pairs.iter().for_each(|pair| self.reply_integers(pair));
+    }
+
+    fn reply_text(&self, text: &str) {
+        // SAFETY: the context lives as long as the call; the server copies so many bytes.
+        unsafe { (self.api.reply_with_string_buffer)(self.ctx, text.as_ptr().cast(), text.len()) };
     }
 
     /// Replies with a null: there is no such key.

@@ -17,14 +17,15 @@ pub extern "C" fn enter<H: Handler>(
     count: c_int,
 ) -> c_int {
     let (Some(api), Ok(count)) = (api::get(), usize::try_from(count)) else {
+        // The functions are looked up before a command is registered, so there is no call without them.
         return Status::Err as c_int;
     };
     // SAFETY: the server passes so many arguments, which live until this function returns.
     let arguments = unsafe { std::slice::from_raw_parts(arguments, count) };
     // SAFETY: these are the context and the arguments of the call in which we are.
-    let call = unsafe { Call::new(api, ctx, arguments) };
+    let mut call = unsafe { Call::new(api, ctx, arguments) };
 
-    if let Err(error) = guarded(|| H::run(&call)) {
+    if let Err(error) = guarded(|| H::run(&mut call)) {
         call.reply_error(&error);
     }
     Status::Ok as c_int
@@ -32,12 +33,10 @@ pub extern "C" fn enter<H: Handler>(
 
 /// Runs a handler; a panic becomes an error.
 ///
-/// What the handler was at work on can't be seen half done: it writes last, and what it writes is copied in one piece.
+/// What the handler was at work on can't be seen half done: what it writes is copied in one piece, and it replies last.
 fn guarded(handler: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
     catch_unwind(AssertUnwindSafe(handler)).unwrap_or_else(|_| {
-        Err(Error::fixed(
-            c"ERR internal error in redis-rl, please report it; the server's log says what it is",
-        ))
+        Err(Error::fixed(c"ERR internal error in redis-rl, please report it; the server's log says what it is"))
     })
 }
 
@@ -49,7 +48,7 @@ fn guarded(handler: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
 pub fn log_panics(api: &'static Api) {
     set_hook(Box::new(|panic| {
         let line = panic.to_string().replace(['\0', '\n'], " ");
-        api.log_warning(ptr::null_mut(), &CString::new(line).unwrap_or_default());
+        api::write_log(api.log, ptr::null_mut(), &CString::new(line).unwrap_or_default());
     }));
 }
 
@@ -65,9 +64,6 @@ mod tests {
     #[test]
     fn what_does_not_panic_passes() {
         assert!(guarded(|| Ok(())).is_ok());
-        assert!(matches!(
-            guarded(|| Err(Error::WrongArity)),
-            Err(Error::WrongArity)
-        ));
+        assert!(matches!(guarded(|| Err(Error::WrongArity)), Err(Error::WrongArity)));
     }
 }

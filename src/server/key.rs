@@ -6,12 +6,12 @@ use std::ptr;
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleKey, RedisModuleString};
 
-use super::api::Api;
+use super::api::{self, Api};
 
 /// What a key is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// To look at its value, on a replica too, without counting as an access.
+    /// To look at its value, on a replica too, without counting as an access where the server can do so.
     Look,
     /// To change its value.
     Change,
@@ -70,15 +70,7 @@ impl Key<'_> {
             raw::REDISMODULE_KEYTYPE_STRING => Value::String(unsafe { (api.value_length)(key) }),
             _ => Value::Other,
         };
-        Self {
-            api,
-            ctx,
-            name,
-            key,
-            mode,
-            value,
-            call: PhantomData,
-        }
+        Self { api, ctx, name, key, mode, value, call: PhantomData }
     }
 
     /// What the key holds. Leaves the value's encoding as it is.
@@ -100,22 +92,40 @@ impl Key<'_> {
         unsafe { std::slice::from_raw_parts(bytes, length) }
     }
 
+    /// The bytes of a string, to change; none for any other value, or one that was opened to look at.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        if self.mode == Mode::Look {
+            return &mut [];
+        }
+        let (bytes, length) = self.dma((raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).cast_signed());
+        if bytes.is_null() {
+            return &mut [];
+        }
+        // SAFETY: so many bytes are there, and ours to write, until the key is changed or closed; the borrow of the key prevents both,
+        // and any other borrow of them.
+        unsafe { std::slice::from_raw_parts_mut(bytes, length) }
+    }
+
     /// Puts `bytes` at `offset` of a string of at least so many bytes; returns whether they fit.
     #[must_use]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) -> bool {
-        let (value, length) = match self.mode {
-            Mode::Look => (ptr::null_mut(), 0),
-            Mode::Change => {
-                self.dma((raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).cast_signed())
+        let place = self.bytes_mut().get_mut(offset..).and_then(|rest| rest.get_mut(..bytes.len()));
+        match place {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                true
             }
-        };
-        let fits = !value.is_null() && offset <= length && bytes.len() <= length - offset;
-        if fits {
-            // SAFETY: the range lies inside the string (`fits`), which is ours to write until the key is changed or closed;
-            // `bytes` lie elsewhere, as nobody can hold a borrow of the value over `&mut self`.
-            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), value.add(offset), bytes.len()) };
+            None => false,
         }
-        fits
+    }
+
+    /// Deletes the key, which stays open.
+    pub fn delete(&mut self) {
+        if self.mode == Mode::Change {
+            // SAFETY: the key is open for writing. Deleting leaves it open and empty.
+            unsafe { (self.api.delete_key)(self.key) };
+            self.value = Value::Missing;
+        }
     }
 
     /// Makes the value a string of `length` zero bytes, in an allocation of just that size, without an expiry. Returns whether
@@ -125,17 +135,13 @@ impl Key<'_> {
         if self.mode == Mode::Look {
             return false;
         }
-        // SAFETY: the key is open for writing. Deleting leaves it open and empty.
-        let deleted = unsafe { (self.api.delete_key)(self.key) };
+        self.delete();
         // SAFETY: the key is open for writing and empty.
-        let created = unsafe { (self.api.string_truncate)(self.key, length) };
-        let done = [deleted, created] == [raw::REDISMODULE_OK as c_int; 2];
-        self.value = if done {
-            Value::String(length)
-        } else {
-            Value::Missing
-        };
-        done
+        let created = unsafe { (self.api.string_truncate)(self.key, length) } == raw::REDISMODULE_OK as c_int;
+        if created {
+            self.value = Value::String(length);
+        }
+        created
     }
 
     /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
@@ -154,6 +160,14 @@ impl Key<'_> {
             // SAFETY: the key is open for writing and holds a value.
             unsafe { (self.api.set_abs_expire)(self.key, at) };
         }
+    }
+
+    /// Whether the server refuses to take more memory for this key.
+    pub fn memory_is_full(&self) -> bool {
+        // SAFETY: the context lives as long as the key.
+        let flags = unsafe { (self.api.get_context_flags)(self.ctx) }.cast_unsigned();
+        // The flag is set too while the server makes room by evicting; only it knows whether that is enough.
+        flags & api::OUT_OF_MEMORY != 0 && self.api.refuses_memory(self.ctx, self.name)
     }
 
     /// Tells clients that watch or cache the key that it changed.

@@ -1,13 +1,65 @@
-//! Loading: the oldest server, the module's options, the commands.
+//! Loading and unloading: the oldest server, the commands that results are replicated by, options, our commands.
 
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 
-use redis_module::raw::{self, RedisModuleCtx};
-use redis_module::{Context, Status};
+use redis_module::raw::{self, RedisModuleCtx, Status};
 
 use super::api::{self, Api};
+use super::config::{self, Setting};
 use super::guard::log_panics;
 use super::register::{Command, register};
+
+/// What the server is told about a module.
+pub struct Module {
+    /// Its name.
+    pub name: &'static CStr,
+    /// 10000 × major + 100 × minor + patch, as `MODULE LIST` shows it.
+    pub version: c_int,
+    /// Its commands.
+    pub commands: &'static [Command],
+    /// Its settings.
+    pub settings: &'static [&'static Setting],
+}
+
+/// Defines what the server calls to load and unload a module, and the allocator. At the root of the crate, whose `server` this is.
+#[macro_export]
+macro_rules! entry {
+    ($module:expr) => {
+        #[global_allocator]
+        static ALLOCATOR: $crate::server::ServerAllocator = $crate::server::ServerAllocator;
+
+        /// What the server calls to load the module.
+        ///
+        /// # Safety
+        ///
+        /// Only a server may call it, to load the module.
+        #[allow(unsafe_code, non_snake_case)]
+        // SAFETY: no other symbol of this name can be in a file that a server loads as a module.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn RedisModule_OnLoad(
+            ctx: *mut redis_module::raw::RedisModuleCtx,
+            _arguments: *mut *mut redis_module::raw::RedisModuleString,
+            count: std::ffi::c_int,
+        ) -> std::ffi::c_int {
+            let module = &$module;
+            // SAFETY: the server passes a context for loading.
+            unsafe { $crate::server::load(ctx, count, module) }
+        }
+
+        /// What the server calls to unload the module.
+        ///
+        /// # Safety
+        ///
+        /// Only a server may call it, to unload the module.
+        #[allow(unsafe_code, non_snake_case)]
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn RedisModule_OnUnload(ctx: *mut redis_module::raw::RedisModuleCtx) -> std::ffi::c_int {
+            // SAFETY: the server passes a context for unloading.
+            unsafe { $crate::server::unload(ctx) }
+        }
+    };
+}
 
 /// The oldest server that the module loads on.
 const OLDEST_SERVER: (c_int, c_int) = (7, 0);
@@ -21,89 +73,76 @@ const HANDLE_REPL_ASYNC_LOAD: c_int = 1 << 2;
 /// Valkey 9 moves slots only if each module says that it copes; other servers ignore the bit.
 const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
-/// Goes first of all in `redis_module!`, which would otherwise register commands and configurations on a server where that
-/// ends the process.
-pub struct ServerCheck;
-
-/// For the place in `redis_module!` that runs first: its list of data types, of which the module has none.
-pub static SERVER_CHECK: ServerCheck = ServerCheck;
-
-impl ServerCheck {
-    /// Refuses servers that are too old, and finds the functions that the module needs. The name is that of the step of
-    /// `redis_module!` in whose place it runs.
-    #[allow(clippy::result_unit_err, clippy::not_unsafe_ptr_arg_deref)]
-    pub fn create_data_type(&self, ctx: *mut RedisModuleCtx) -> Result<(), ()> {
-        let (major, minor, patch) = api::server_version();
-        if (major, minor) < OLDEST_SERVER {
-            warn(
-                ctx,
-                &format!(
-                    "redis-rl needs Redis 7.0 or later, or Valkey 8.0 or later; this server is {major}.{minor}.{patch}. Not loaded."
-                ),
-            );
-            return Err(());
-        }
-        api::look_up().map(|_| ()).map_err(|name| {
-            warn(
-                ctx,
-                &format!("redis-rl needs {name}, which this server lacks. Not loaded."),
-            );
-        })
-    }
-}
-
-/// Whether the module may be unloaded.
+/// Loads a module; `count` is how many arguments the server passed it.
 ///
-/// Redis 8.0 and later keep, for each client, a pointer to the command it called last, and call through it after the module
-/// is gone: the next call of a client that has called one of ours ends the server. So there the module stays.
-pub fn may_unload(context: &Context) -> Status {
-    let (major, ..) = api::server_version();
-    if major < 8 || api::is_valkey(context.ctx) {
-        return Status::Ok;
+/// # Safety
+///
+/// `ctx` must be the context of a server that is loading the module.
+pub unsafe fn load(ctx: *mut RedisModuleCtx, count: c_int, module: &Module) -> c_int {
+    let (name, version) = (module.name.as_ptr(), module.version);
+    // SAFETY: the server passed this context for loading; the name ends with a NUL. Nothing of ours has run before.
+    let joined = unsafe { raw::Export_RedisModule_Init(ctx, name, version, raw::REDISMODULE_APIVER_1.cast_signed()) };
+    if joined == Status::Err as c_int {
+        return joined;
     }
-    warn(
-        context.ctx,
-        "redis-rl stays loaded: this server calls commands of unloaded modules, which would end it. Restart it to upgrade.",
-    );
-    Status::Err
-}
-
-/// Sets the module's options and registers its commands.
-pub fn set_up(context: &Context, load_arguments: usize, commands: &[Command]) -> Status {
-    let ctx = context.ctx;
-    let result = match api::get() {
-        Some(_) if load_arguments > 0 => Err("the module takes no arguments on loading".to_owned()),
-        Some(api) => {
-            log_panics(api);
-            set_options(api, ctx);
-            register(api, ctx, commands)
-        }
-        None => Err("the functions of the server were not looked up".to_owned()),
-    };
-    match result {
-        Ok(()) => Status::Ok,
+    match set_up(ctx, count, module) {
+        Ok(()) => Status::Ok as c_int,
         Err(reason) => {
-            warn(ctx, &format!("redis-rl: {reason}. Not loaded."));
-            Status::Err
+            warn(ctx, &format!("redis-rl {reason}. Not loaded."));
+            Status::Err as c_int
         }
     }
 }
 
-fn set_options(api: &Api, ctx: *mut RedisModuleCtx) {
-    let options =
-        NO_IMPLICIT_SIGNAL_MODIFIED | HANDLE_REPL_ASYNC_LOAD | HANDLE_ATOMIC_SLOT_MIGRATION;
+/// The error is why the module can't be loaded.
+fn set_up(ctx: *mut RedisModuleCtx, count: c_int, module: &Module) -> Result<(), String> {
+    let (major, minor, patch) = api::server_version();
+    if (major, minor) < OLDEST_SERVER {
+        return Err(format!(
+            "needs Redis 7.0 or later, or Valkey 8.0 or later; this server is {major}.{minor}.{patch}"
+        ));
+    }
+    let api = api::look_up().map_err(|name| format!("needs {name}, which this server lacks"))?;
+    if count > 0 {
+        return Err("takes no arguments on loading".to_owned());
+    }
+    if let Some(name) = Api::REPLICATING.into_iter().find(|name| !api.has_command(ctx, name)) {
+        let name = name.to_string_lossy();
+        return Err(format!("replicates what it changes by {name}, which this server's configuration has renamed"));
+    }
+    log_panics(api);
+    let options = NO_IMPLICIT_SIGNAL_MODIFIED | HANDLE_REPL_ASYNC_LOAD | HANDLE_ATOMIC_SLOT_MIGRATION;
     // SAFETY: the server passed this context for loading.
     unsafe { (api.set_module_options)(ctx, options) };
-    // The redis-module crate has registered an INFO callback that allocates and walks the stack inside a crash report, where
-    // neither is safe. The module takes it back.
-    raw::register_info_function(ctx, None);
+    config::register(api, ctx, module.settings)?;
+    register(api, ctx, module.commands)
+}
+
+/// Unloads a module, where that is safe.
+///
+/// A server keeps pointers to the command that a client called last, or has sent but that was not yet run, and calls through
+/// them after the module is gone. Redis 8.0 and 8.2 end so at the next call of any client that used the module; Valkey on
+/// calls that were paused, sent in one batch with the unloading, or read by an I/O thread. Only on Redis 7.0 does it go well.
+///
+/// # Safety
+///
+/// `ctx` must be the context of a server that is unloading the module.
+pub unsafe fn unload(ctx: *mut RedisModuleCtx) -> c_int {
+    let (major, minor, _) = api::server_version();
+    if (major, minor) == (7, 0) {
+        return Status::Ok as c_int;
+    }
+    warn(
+        ctx,
+        "redis-rl stays loaded until the server ends: this server may still call commands of a module that is gone",
+    );
+    Status::Err as c_int
 }
 
 fn warn(ctx: *mut RedisModuleCtx, text: &str) {
     // SAFETY: the pointer is written once, before the server hands control to the module.
     let log = unsafe { raw::RedisModule_Log };
     if let (Some(log), Ok(text)) = (log, CString::new(text)) {
-        // SAFETY: the server passed this context for loading; all three texts end with a NUL.
-        unsafe { log(ctx, c"warning".as_ptr(), c"%s".as_ptr(), text.as_ptr()) };
+        api::write_log(log, ctx, &text);
     }
 }

@@ -7,6 +7,7 @@
 mod alloc;
 mod api;
 mod call;
+mod config;
 mod guard;
 mod key;
 mod load;
@@ -14,7 +15,8 @@ mod register;
 mod replicate;
 
 pub use alloc::ServerAllocator;
-pub use call::{Call, Error};
+pub use call::{Call, Error, Field};
+pub use config::Setting;
 pub use key::{Key, Mode, Value};
-pub use load::{SERVER_CHECK, ServerCheck, may_unload, set_up};
+pub use load::{Module, load, unload};
 pub use register::{Access, Argument, ArgumentKind, Command, EntryPoint, Handler};

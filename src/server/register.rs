@@ -15,7 +15,7 @@ use super::guard;
 /// What runs when a command is called.
 pub trait Handler {
     /// Handles one call. Replies unless it returns an error, which is then the reply.
-    fn run(call: &Call<'_>) -> Result<(), Error>;
+    fn run(call: &mut Call<'_>) -> Result<(), Error>;
 }
 
 /// The function that the server calls for a command.
@@ -23,6 +23,9 @@ pub trait Handler {
 pub struct EntryPoint(RedisModuleCmdFunc);
 
 impl EntryPoint {
+    /// None yet, for what several commands have in common.
+    pub const NONE: Self = Self(None);
+
     /// The one that leads to `H`.
     pub const fn of<H: Handler>() -> Self {
         Self(Some(guard::enter::<H>))
@@ -47,6 +50,8 @@ pub enum ArgumentKind {
     Integer,
     /// Anything else.
     Text,
+    /// Text behind a keyword.
+    TextAfter(&'static CStr),
 }
 
 /// An argument of a command.
@@ -106,21 +111,13 @@ pub fn register(api: &Api, ctx: *mut RedisModuleCtx, commands: &[Command]) -> Re
         unsafe { add_acl_category(ctx, CATEGORY.as_ptr()) };
     }
     commands.iter().try_for_each(|command| {
-        register_one(api, ctx, command).map_err(|what| {
-            format!(
-                "the server refuses {what} of the command {}",
-                command.name.to_string_lossy()
-            )
-        })
+        register_one(api, ctx, command)
+            .map_err(|what| format!("the server refuses {what} of the command {}", command.name.to_string_lossy()))
     })
 }
 
 /// The error is what the server refuses.
-fn register_one(
-    api: &Api,
-    ctx: *mut RedisModuleCtx,
-    command: &Command,
-) -> Result<(), &'static str> {
+fn register_one(api: &Api, ctx: *mut RedisModuleCtx, command: &Command) -> Result<(), &'static str> {
     let (name, flags) = (command.name.as_ptr(), command.flags.as_ptr());
     // SAFETY: the server passed this context for loading; the texts end with a NUL, and the entry point lives as long as
     // the module.
@@ -136,11 +133,7 @@ fn register_one(
     set_categories(api, created, command)
 }
 
-fn set_info(
-    api: &Api,
-    created: *mut RedisModuleCommand,
-    command: &Command,
-) -> Result<(), &'static str> {
+fn set_info(api: &Api, created: *mut RedisModuleCommand, command: &Command) -> Result<(), &'static str> {
     // The server reads both lists up to an element of zeros.
     let mut key_specs = [key_spec(command.access), NO_KEY_SPEC];
     let mut arguments: Vec<_> = command.arguments.iter().map(argument).collect();
@@ -157,34 +150,20 @@ fn set_info(
         args: arguments.as_mut_ptr(),
     };
     // SAFETY: the command was just created; the server copies all that `info` points to, which lives until then.
-    if unsafe { (api.set_command_info)(created, &info) } == OK {
-        Ok(())
-    } else {
-        Err("the description")
-    }
+    if unsafe { (api.set_command_info)(created, &info) } == OK { Ok(()) } else { Err("the description") }
 }
 
-fn set_categories(
-    api: &Api,
-    created: *mut RedisModuleCommand,
-    command: &Command,
-) -> Result<(), &'static str> {
+fn set_categories(api: &Api, created: *mut RedisModuleCommand, command: &Command) -> Result<(), &'static str> {
     let Some(set) = api.set_command_acl_categories else {
         return Ok(());
     };
     let with_ours = [command.categories.to_bytes(), b" ", CATEGORY.to_bytes()].concat();
     let with_ours = CString::new(with_ours).unwrap_or_default();
-    let done = [with_ours.as_c_str(), command.categories]
-        .into_iter()
-        .any(|categories| {
-            // SAFETY: the command was just created; the text ends with a NUL.
-            unsafe { set(created, categories.as_ptr()) == OK }
-        });
-    if done {
-        Ok(())
-    } else {
-        Err("the ACL categories")
-    }
+    let done = [with_ours.as_c_str(), command.categories].into_iter().any(|categories| {
+        // SAFETY: the command was just created; the text ends with a NUL.
+        unsafe { set(created, categories.as_ptr()) == OK }
+    });
+    if done { Ok(()) } else { Err("the ACL categories") }
 }
 
 const NO_KEY_SPEC: RedisModuleCommandKeySpec = RedisModuleCommandKeySpec {
@@ -196,11 +175,7 @@ const NO_KEY_SPEC: RedisModuleCommandKeySpec = RedisModuleCommandKeySpec {
     },
     find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_OMITTED,
     fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 {
-        range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-            lastkey: 0,
-            keystep: 0,
-            limit: 0,
-        },
+        range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 0, limit: 0 },
     },
 };
 
@@ -221,9 +196,7 @@ const NO_ARGUMENT: RedisModuleCommandArg = RedisModuleCommandArg {
 fn key_spec(access: Access) -> RedisModuleCommandKeySpec {
     let flags = match access {
         Access::ReadWrite => {
-            raw::REDISMODULE_CMD_KEY_RW
-                | raw::REDISMODULE_CMD_KEY_ACCESS
-                | raw::REDISMODULE_CMD_KEY_UPDATE
+            raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_ACCESS | raw::REDISMODULE_CMD_KEY_UPDATE
         }
         Access::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
     };
@@ -235,11 +208,7 @@ fn key_spec(access: Access) -> RedisModuleCommandKeySpec {
         },
         find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE,
         fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 {
-            range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-                lastkey: 0,
-                keystep: 1,
-                limit: 0,
-            },
+            range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 },
         },
         ..NO_KEY_SPEC
     }
@@ -248,24 +217,21 @@ fn key_spec(access: Access) -> RedisModuleCommandKeySpec {
 fn argument(argument: &Argument) -> RedisModuleCommandArg {
     let (type_, key_spec_index) = match argument.kind {
         ArgumentKind::Key => (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY, 0),
-        ArgumentKind::Integer => (
-            raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
-            -1,
-        ),
-        ArgumentKind::Text => (
-            raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
-            -1,
-        ),
+        ArgumentKind::Integer => (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER, -1),
+        ArgumentKind::Text | ArgumentKind::TextAfter(_) => {
+            (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING, -1)
+        }
     };
-    let flags = if argument.optional {
-        raw::REDISMODULE_CMD_ARG_OPTIONAL
-    } else {
-        raw::REDISMODULE_CMD_ARG_NONE
+    let token = match argument.kind {
+        ArgumentKind::TextAfter(keyword) => keyword.as_ptr(),
+        _ => ptr::null(),
     };
+    let flags = if argument.optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { raw::REDISMODULE_CMD_ARG_NONE };
     RedisModuleCommandArg {
         name: argument.name.as_ptr(),
         type_,
         key_spec_index,
+        token,
         flags: flags.cast_signed(),
         ..NO_ARGUMENT
     }

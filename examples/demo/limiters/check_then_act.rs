@@ -18,20 +18,14 @@ pub struct CheckThenAct {
 
 impl CheckThenAct {
     pub async fn connect(limit: u64, redis: SocketAddr) -> Fallible<Self> {
-        Ok(CheckThenAct {
-            limit,
-            redis: connect(redis).await?,
-        })
+        Ok(CheckThenAct { limit, redis: connect(redis).await? })
     }
 
     /// The check.
     pub async fn decide(&self, user: &str) -> Fallible<Decision> {
         let key = key(user, "check-then-act");
-        let (count, left): (Option<u64>, i64) = redis::pipe()
-            .get(&key)
-            .pttl(&key)
-            .query_async(&mut self.redis.clone())
-            .await?;
+        let (count, left): (Option<u64>, i64) =
+            redis::pipe().get(&key).pttl(&key).query_async(&mut self.redis.clone()).await?;
         let count = count.unwrap_or(0);
         // Negative: there is no counter yet, so the window opens with this request.
         let left = u64::try_from(left).map_or(WINDOW, Duration::from_millis);
@@ -50,12 +44,7 @@ impl CheckThenAct {
         let key = key(user, "check-then-act");
         let mut count_up = redis::pipe();
         count_up.incr(&key, 1).ignore();
-        count_up
-            .cmd("EXPIRE")
-            .arg(&key)
-            .arg(WINDOW.as_secs())
-            .arg("NX")
-            .ignore();
+        count_up.cmd("EXPIRE").arg(&key).arg(WINDOW.as_secs()).arg("NX").ignore();
         Ok(count_up.query_async(&mut self.redis.clone()).await?)
     }
 }

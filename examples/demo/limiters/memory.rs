@@ -20,24 +20,15 @@ struct Window {
 
 impl Memory {
     pub fn new(limit: u64) -> Self {
-        Memory {
-            limit,
-            users: Mutex::default(),
-        }
+        Memory { limit, users: Mutex::default() }
     }
 
     pub fn decide(&self, user: &str) -> Decision {
         let now = Instant::now();
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        let window = users.entry(user.to_owned()).or_insert(Window {
-            opened: now,
-            admitted: 0,
-        });
+        let window = users.entry(user.to_owned()).or_insert(Window { opened: now, admitted: 0 });
         if now.duration_since(window.opened) >= WINDOW {
-            *window = Window {
-                opened: now,
-                admitted: 0,
-            };
+            *window = Window { opened: now, admitted: 0 };
         }
         let left = WINDOW.saturating_sub(now.duration_since(window.opened));
         let allowed = window.admitted < self.limit;

@@ -40,10 +40,7 @@ impl Algorithm {
     /// unused limiter. None if so much time has passed that more than the limit was rightly admitted.
     pub fn waits(self, limit: u64, began: Moment, ended: Moment) -> Option<RangeInclusive<u64>> {
         let (longest, shortest) = match self {
-            Algorithm::FixedWindow => (
-                began.left_of_window_at(began),
-                ended.left_of_window_at(began),
-            ),
+            Algorithm::FixedWindow => (began.left_of_window_at(began), ended.left_of_window_at(began)),
             Algorithm::TokenBucket => {
                 let token = WINDOW.div_f64(limit as f64);
                 (token, token.saturating_sub(ended.since(began)))
@@ -61,30 +58,23 @@ pub struct RedisRl {
 
 impl RedisRl {
     pub async fn connect(algorithm: Algorithm, limit: u64, redis: SocketAddr) -> Fallible<Self> {
-        Ok(RedisRl {
-            algorithm,
-            limit,
-            redis: connect(redis).await?,
-        })
+        Ok(RedisRl { algorithm, limit, redis: connect(redis).await? })
     }
 
     pub async fn decide(&self, user: &str) -> Fallible<Decision> {
         let command = self.algorithm.command();
-        let (allowed, limit, remaining, retry_after_ms, reset_ms): (bool, u64, u64, i64, u64) =
-            redis::cmd(command)
-                .arg(key(user, command))
-                .arg(self.limit)
-                .arg(self.algorithm.an_hour(self.limit))
-                .query_async(&mut self.redis.clone())
-                .await?;
+        let (allowed, limit, remaining, retry_after_ms, reset_ms): (bool, u64, u64, i64, u64) = redis::cmd(command)
+            .arg(key(user, command))
+            .arg(self.limit)
+            .arg(self.algorithm.an_hour(self.limit))
+            .query_async(&mut self.redis.clone())
+            .await?;
         Ok(Decision {
             allowed,
             limit,
             remaining,
             // -1: never.
-            retry_after: u64::try_from(retry_after_ms)
-                .ok()
-                .map(Duration::from_millis),
+            retry_after: u64::try_from(retry_after_ms).ok().map(Duration::from_millis),
             reset_after: Duration::from_millis(reset_ms),
         })
     }

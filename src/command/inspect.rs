@@ -1,0 +1,53 @@
+//! `RL.INSPECT key`
+
+use rl_limiter::layout::Stored;
+use rl_limiter::{Cost, Fact, Micros};
+
+use super::args::Args;
+use super::reply;
+use super::store::Slot;
+use crate::server::{Call, Error, Field, Handler, Mode};
+
+/// The most rows that are told of what has many.
+const MOST_ROWS: usize = 100;
+
+/// Tells people what is under a key.
+pub struct Inspect;
+
+impl Handler for Inspect {
+    fn run(call: &mut Call<'_>) -> Result<(), Error> {
+        Args::of(call, 2)?;
+        let fields = {
+            let mut slot = Slot::open(call, Mode::Look)?;
+            let now = slot.now();
+            slot.load()?.map(|stored| told(&stored, now))
+        };
+        match fields {
+            Some(fields) => call.reply_map(&fields),
+            None => call.reply_null(),
+        }
+        Ok(())
+    }
+}
+
+fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
+    let mut fields = vec![("kind", Field::Text(stored.kind().to_owned()))];
+    stored.describe(&mut |name, fact| fields.push((name, field(fact))));
+    if let Stored::SlidingLog(log) = stored {
+        let row = |(time, cost): (Micros, u64)| [reply::integer(time.get() / 1_000), reply::integer(cost)];
+        fields.push(("newest_entries", Field::Pairs(log.newest_entries().take(MOST_ROWS).map(row).collect())));
+    }
+    let told = stored.peek(now, Cost::ONE);
+    fields.push(("remaining", Field::Integer(reply::integer(told.remaining))));
+    fields.push(("reset_ms", Field::Integer(reply::integer(told.reset_after))));
+    fields
+}
+
+fn field(fact: Fact) -> Field {
+    match fact {
+        Fact::Units(units) => Field::Integer(reply::integer(units)),
+        Fact::Moment(moment) => Field::Integer(reply::integer(moment.get() / 1_000)),
+        Fact::Window(window) => Field::Text(window.to_string()),
+        Fact::Rate(rate) => Field::Text(rate.to_string()),
+    }
+}
