@@ -19,27 +19,18 @@ fn admitted(server: &Server, line: &str) -> i64 {
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(hammer)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .sum()
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     })
 }
 
 #[test]
 fn sixty_four_connections_get_exactly_the_limit() {
     let server = Server::new();
-    assert!(
-        CONNECTIONS * CALLS > 3 * LIMIT as usize,
-        "far more than the limit is asked for"
-    );
+    assert!(CONNECTIONS * CALLS > 3 * LIMIT as usize, "far more than the limit is asked for");
     // Windows and refills of a hundred years: nothing comes back meanwhile.
-    assert_eq!(
-        admitted(&server, &format!("RL.FIXED f {LIMIT} 36500d")),
-        LIMIT
-    );
-    assert_eq!(
-        admitted(&server, &format!("RL.TOKENBUCKET b {LIMIT} 1/36500d")),
-        LIMIT
-    );
+    assert_eq!(admitted(&server, &format!("RL.FIXED f {LIMIT} 36500d")), LIMIT);
+    assert_eq!(admitted(&server, &format!("RL.SLIDING s {LIMIT} 36500d")), LIMIT);
+    assert_eq!(admitted(&server, &format!("RL.SLIDINGLOG log {LIMIT} 36500d")), LIMIT);
+    assert_eq!(admitted(&server, &format!("RL.TOKENBUCKET b {LIMIT} 1/36500d")), LIMIT);
+    assert_eq!(admitted(&server, &format!("RL.LEAKY l {LIMIT} 1/36500d")), LIMIT);
 }

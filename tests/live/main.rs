@@ -8,6 +8,7 @@ mod support;
 
 mod announcement;
 mod atomicity;
+mod casebook;
 mod clock_steps;
 mod cluster;
 mod commands;
@@ -17,4 +18,6 @@ mod loading;
 mod memory;
 mod persistence;
 mod replication;
+mod settling;
+mod sliding_log;
 mod wrong_input;

@@ -7,16 +7,15 @@ use crate::support::{Options, Server, ask, decide, digest, wait_until};
 /// Limiters of each kind and form: untouched, used, exhausted.
 fn fill(redis: &mut Connection) {
     for key in 0..20 {
+        ask::<redis::Value>(redis, &format!("RL.DEBIT d{key} 10 1/d {key}"));
+        ask::<redis::Value>(redis, &format!("RL.REFUND d{key} 1"));
         for taken in 0..key {
             decide(redis, &format!("RL.FIXED f{key} 10 36500d"));
+            decide(redis, &format!("RL.SLIDING s{key} 10 36500d"));
             decide(redis, &format!("RL.TOKENBUCKET b{key} 10 1/d"));
-            decide(
-                redis,
-                &format!(
-                    "RL.TOKENBUCKET w{key} 9007199254740991 1/d {}",
-                    1 + taken * 1_000_000_000_000_i64
-                ),
-            );
+            decide(redis, &format!("RL.SLIDINGLOG log{key} 10 36500d"));
+            decide(redis, &format!("RL.LEAKY l{key} 10 1/d"));
+            decide(redis, &format!("RL.TOKENBUCKET w{key} 9007199254740991 1/d {}", 1 + taken * 1_000_000_000_000_i64));
         }
     }
 }
@@ -24,10 +23,10 @@ fn fill(redis: &mut Connection) {
 fn assert_exhausted_stays_exhausted(redis: &mut Connection) {
     for key in 10..20 {
         assert_eq!(decide(redis, &format!("RL.FIXED f{key} 10 36500d"))[0], 0);
-        assert_eq!(
-            decide(redis, &format!("RL.TOKENBUCKET b{key} 10 1/d"))[0],
-            0
-        );
+        assert_eq!(decide(redis, &format!("RL.SLIDING s{key} 10 36500d"))[0], 0);
+        assert_eq!(decide(redis, &format!("RL.TOKENBUCKET b{key} 10 1/d"))[0], 0);
+        assert_eq!(decide(redis, &format!("RL.SLIDINGLOG log{key} 10 36500d"))[0], 0);
+        assert_eq!(decide(redis, &format!("RL.LEAKY l{key} 10 1/d"))[0], 0);
     }
 }
 
@@ -84,8 +83,7 @@ fn a_rewritten_append_only_file() {
         let mut redis = server.connect();
         ask::<()>(&mut redis, "BGREWRITEAOF");
         let is_done = |redis: &mut Connection| {
-            let field =
-                |redis: &mut Connection, name| crate::support::info(redis, "persistence", name);
+            let field = |redis: &mut Connection, name| crate::support::info(redis, "persistence", name);
             field(redis, "aof_rewrite_in_progress").as_deref() == Some("0")
                 && field(redis, "aof_rewrite_scheduled").as_deref() == Some("0")
         };

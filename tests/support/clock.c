@@ -5,9 +5,12 @@
  * server's event loop and timers.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -49,4 +52,17 @@ time_t time(time_t *out) {
     clock_gettime(CLOCK_REALTIME, &now);
     if (out) *out = now.tv_sec;
     return now.tv_sec;
+}
+
+/* Valkey 9 reads the wall clock once a millisecond, and in between adds what the processor's counter has run on, if /proc/cpuinfo says that
+ * the counter is steady. It must not learn that, or its time would run on by up to a millisecond while this clock stands. */
+FILE *fopen(const char *restrict path, const char *restrict mode) {
+    FILE *(*next)(const char *, const char *);
+    if (shared_time && strcmp(path, "/proc/cpuinfo") == 0) return NULL;
+    *(void **)&next = dlsym(RTLD_NEXT, "fopen");
+    return next(path, mode);
+}
+
+FILE *fopen64(const char *restrict path, const char *restrict mode) {
+    return fopen(path, mode);
 }

@@ -5,11 +5,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::thread;
-use std::time::Duration;
-
-/// After this time every server reads the wall clock anew.
-const UNTIL_READ: Duration = Duration::from_millis(3);
 
 /// 2027-07-01 12:00:00 UTC and half a second, in microseconds.
 pub const NOON: i64 = 1_814_443_200_500_000;
@@ -19,10 +14,6 @@ pub const SECOND: i64 = 1_000_000;
 pub const HOUR: i64 = 3_600 * SECOND;
 
 /// A wall clock that stands still until it is set.
-///
-/// Valkey 9.1 reads the wall clock only once in a while, and in between adds what the processor's counter has run on. So
-/// there the time is up to a few tenths of a millisecond later than was set, and a test that must hold everywhere keeps half
-/// a millisecond away from the edges. The edges themselves are tested without a server.
 pub struct Clock {
     file: File,
     path: PathBuf,
@@ -32,12 +23,7 @@ pub struct Clock {
 impl Clock {
     pub fn new(folder: &Path) -> Self {
         let path = folder.join("clock");
-        let file = File::options()
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .open(&path)
-            .unwrap();
+        let file = File::options().create(true).truncate(true).write(true).open(&path).unwrap();
         let mut clock = Self { file, path, now: 0 };
         clock.set(NOON);
         clock
@@ -45,16 +31,12 @@ impl Clock {
 
     /// What makes a server live by this clock.
     pub fn environment(&self) -> [(&'static str, PathBuf); 2] {
-        [
-            ("LD_PRELOAD", library().to_owned()),
-            ("RL_TEST_CLOCK", self.path.clone()),
-        ]
+        [("LD_PRELOAD", library().to_owned()), ("RL_TEST_CLOCK", self.path.clone())]
     }
 
     pub fn set(&mut self, micros: i64) {
         self.file.write_all_at(&micros.to_le_bytes(), 0).unwrap();
         self.now = micros;
-        thread::sleep(UNTIL_READ);
     }
 
     pub fn advance(&mut self, micros: i64) {
@@ -69,11 +51,8 @@ fn library() -> &'static Path {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/clock.c");
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libclock.so");
         let fresh = library.with_extension(std::process::id().to_string());
-        let compiled = Command::new("cc")
-            .args(["-O2", "-shared", "-fPIC", "-o"])
-            .arg(&fresh)
-            .arg(&source)
-            .status();
+        let compiled =
+            Command::new("cc").args(["-O2", "-shared", "-fPIC", "-ldl", "-o"]).arg(&fresh).arg(&source).status();
         assert!(
             compiled.is_ok_and(|status| status.success()),
             "no C compiler made the clock: run scripts/setup --test"

@@ -16,47 +16,28 @@ pub struct Cluster {
 
 impl Cluster {
     pub fn of(primaries: usize) -> Self {
-        let start = |_| {
-            Options::new()
-                .set("cluster-enabled", "yes")
-                .set("cluster-node-timeout", "5000")
-                .start()
-        };
+        let start = |_| Options::new().set("cluster-enabled", "yes").set("cluster-node-timeout", "5000").start();
         let nodes: Vec<Server> = (0..primaries).map(start).collect();
         let first = nodes[0].port();
         for (index, node) in nodes.iter().enumerate() {
             let mut connection = node.connect();
-            let (from, to) = (
-                index * SLOTS / primaries,
-                (index + 1) * SLOTS / primaries - 1,
-            );
-            ask::<()>(
-                &mut connection,
-                &format!("CLUSTER ADDSLOTSRANGE {from} {to}"),
-            );
-            ask::<()>(
-                &mut connection,
-                &format!("CLUSTER SET-CONFIG-EPOCH {}", index + 1),
-            );
+            let (from, to) = (index * SLOTS / primaries, (index + 1) * SLOTS / primaries - 1);
+            ask::<()>(&mut connection, &format!("CLUSTER ADDSLOTSRANGE {from} {to}"));
+            ask::<()>(&mut connection, &format!("CLUSTER SET-CONFIG-EPOCH {}", index + 1));
             if index > 0 {
                 ask::<()>(&mut connection, &format!("CLUSTER MEET 127.0.0.1 {first}"));
             }
         }
         for node in &nodes {
             let mut connection = node.connect();
-            wait_until("all nodes know all slots", || {
-                knows_all(&mut connection, primaries)
-            });
+            wait_until("all nodes know all slots", || knows_all(&mut connection, primaries));
         }
         Self { nodes }
     }
 
     /// The addresses of all nodes.
     pub fn addresses(&self) -> Vec<String> {
-        self.nodes
-            .iter()
-            .map(|node| format!("redis://127.0.0.1:{}", node.port()))
-            .collect()
+        self.nodes.iter().map(|node| format!("redis://127.0.0.1:{}", node.port())).collect()
     }
 
     /// One connection to each node.
@@ -68,8 +49,7 @@ impl Cluster {
     pub fn redirections(&self) -> u64 {
         let count = |connection: &mut Connection| {
             let line = info(connection, "errorstats", "errorstat_MOVED");
-            line.and_then(|line| line.strip_prefix("count=")?.parse::<u64>().ok())
-                .unwrap_or(0)
+            line.and_then(|line| line.strip_prefix("count=")?.parse::<u64>().ok()).unwrap_or(0)
         };
         self.connections().iter_mut().map(count).sum()
     }

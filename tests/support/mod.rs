@@ -19,10 +19,7 @@ pub fn send<T: FromRedisValue>(connection: &mut Connection, line: &str) -> Redis
 }
 
 /// Sends words that may hold any bytes.
-pub fn send_words<T: FromRedisValue>(
-    connection: &mut Connection,
-    words: &[&[u8]],
-) -> RedisResult<T> {
+pub fn send_words<T: FromRedisValue>(connection: &mut Connection, words: &[&[u8]]) -> RedisResult<T> {
     let mut command = redis::Cmd::new();
     for word in words {
         command.arg(word);
@@ -38,9 +35,7 @@ pub fn ask<T: FromRedisValue>(connection: &mut Connection, line: &str) -> T {
 /// The five integers of a decision.
 pub fn decide(connection: &mut Connection, line: &str) -> [i64; 5] {
     let reply: Vec<i64> = ask(connection, line);
-    reply
-        .try_into()
-        .unwrap_or_else(|reply| panic!("{line}: {reply:?} are not five integers"))
+    reply.try_into().unwrap_or_else(|reply| panic!("{line}: {reply:?} are not five integers"))
 }
 
 /// The whole text of the error that the words of `line` must lead to.
@@ -51,12 +46,7 @@ pub fn error(connection: &mut Connection, line: &str) -> String {
 
 /// The same for words that may hold any bytes.
 pub fn error_of_words(connection: &mut Connection, words: &[&[u8]]) -> String {
-    let shown = || {
-        words
-            .iter()
-            .map(|word| word[..word.len().min(40)].escape_ascii().to_string())
-            .collect::<Vec<_>>()
-    };
+    let shown = || words.iter().map(|word| word[..word.len().min(40)].escape_ascii().to_string()).collect::<Vec<_>>();
     match send_words::<redis::Value>(connection, words) {
         Ok(reply) => panic!("{:?}: no error but {reply:?}", shown()),
         Err(error) => match (error.code(), error.detail()) {
@@ -74,9 +64,12 @@ pub fn digest(connection: &mut Connection) -> String {
 /// A field of `INFO`.
 pub fn info(connection: &mut Connection, section: &str, field: &str) -> Option<String> {
     let info: String = ask(connection, &format!("INFO {section}"));
-    info.lines().find_map(|line| {
-        line.strip_prefix(field)?
-            .strip_prefix(':')
-            .map(str::to_owned)
-    })
+    info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':').map(str::to_owned))
+}
+
+/// The version of Redis that the server is, or says it is compatible with.
+pub fn version(connection: &mut Connection) -> (u32, u32) {
+    let text = info(connection, "server", "redis_version").expect("a version");
+    let mut parts = text.split('.').map(|part| part.parse().expect("a number"));
+    (parts.next().expect("a major version"), parts.next().expect("a minor version"))
 }

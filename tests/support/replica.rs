@@ -12,9 +12,7 @@ use super::{ask, info};
 pub fn replica_of(primary: &Server, options: Options) -> Server {
     let mut connection = primary.connect();
     ask::<()>(&mut connection, "CONFIG SET repl-diskless-sync-delay 0");
-    let replica = options
-        .set("replicaof", &format!("127.0.0.1 {}", primary.port()))
-        .start();
+    let replica = options.set("replicaof", &format!("127.0.0.1 {}", primary.port())).start();
     // The primary may call a replica online that has not loaded what it was sent (Valkey 9.1), and the replica may call the
     // link up before the primary counts it for WAIT.
     let mut at_replica = replica.connect();
@@ -34,9 +32,7 @@ pub fn wait_for_replicas(primary: &mut Connection, count: usize) {
 
 /// How many bytes the server has replicated.
 pub fn offset(connection: &mut Connection) -> u64 {
-    info(connection, "replication", "master_repl_offset")
-        .and_then(|offset| offset.parse().ok())
-        .expect("an offset")
+    info(connection, "replication", "master_repl_offset").and_then(|offset| offset.parse().ok()).expect("an offset")
 }
 
 /// Waits, but not for ever.

@@ -11,6 +11,7 @@ use redis::Connection;
 use tempfile::TempDir;
 
 use super::clock::Clock;
+use super::info;
 
 /// How long a server may take for anything that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,19 +27,10 @@ pub struct Options {
 impl Options {
     /// With the module, nothing persisted, the debug and module commands allowed.
     pub fn new() -> Self {
-        let settings = [
-            "save",
-            "",
-            "enable-debug-command",
-            "yes",
-            "enable-module-command",
-            "yes",
-        ];
+        let settings = ["save", "", "enable-debug-command", "yes", "enable-module-command", "yes"];
         Self {
             module: Some(module("redis_rl")),
-            binary: std::env::var_os("RL_SERVER")
-                .unwrap_or_else(|| "redis-server".into())
-                .into(),
+            binary: std::env::var_os("RL_SERVER").unwrap_or_else(|| "redis-server".into()).into(),
             settings: settings.map(str::to_owned).to_vec(),
             clock: false,
         }
@@ -74,32 +66,16 @@ impl Options {
     pub fn start(self) -> Server {
         let folder = TempDir::with_prefix("redis-rl-test-").unwrap();
         let clock = self.clock.then(|| Clock::new(folder.path()));
-        let mut server = Server {
-            options: self,
-            folder,
-            clock,
-            process: None,
-            port: 0,
-        };
-        server
-            .start()
-            .unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
+        let mut server = Server { options: self, folder, clock, process: None, port: 0 };
+        server.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
         server
     }
 
     /// The log of a server that must refuse to start.
     pub fn start_refused(self) -> String {
         let folder = TempDir::with_prefix("redis-rl-test-").unwrap();
-        let mut server = Server {
-            options: self,
-            folder,
-            clock: None,
-            process: None,
-            port: 0,
-        };
-        server
-            .start()
-            .expect_err("the server should not have started")
+        let mut server = Server { options: self, folder, clock: None, process: None, port: 0 };
+        server.start().expect_err("the server should not have started")
     }
 }
 
@@ -125,13 +101,11 @@ impl Server {
     }
 
     pub fn clock(&mut self) -> &mut Clock {
-        self.clock
-            .as_mut()
-            .expect("a server started without a clock")
+        self.clock.as_mut().expect("a server started without a clock")
     }
 
     pub fn log(&self) -> String {
-        fs::read_to_string(self.folder().join("log")).unwrap_or_default()
+        String::from_utf8_lossy(&fs::read(self.folder().join("log")).unwrap_or_default()).into_owned()
     }
 
     pub fn connect(&self) -> Connection {
@@ -140,15 +114,11 @@ impl Server {
 
     /// By version 2 or 3 of the protocol.
     pub fn connect_by(&self, protocol: u8) -> Connection {
-        self.try_connect(protocol)
-            .unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log()))
+        self.try_connect(protocol).unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log()))
     }
 
     fn try_connect(&self, protocol: u8) -> redis::RedisResult<Connection> {
-        let client = redis::Client::open(format!(
-            "redis://127.0.0.1:{}/?protocol=resp{protocol}",
-            self.port
-        ))?;
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}/?protocol=resp{protocol}", self.port))?;
         let connection = client.get_connection_with_timeout(PATIENCE)?;
         connection.set_read_timeout(Some(PATIENCE))?;
         Ok(connection)
@@ -165,7 +135,8 @@ impl Server {
     pub fn shut_down(&mut self) {
         let mut connection = self.connect();
         // The server closes the connection instead of replying.
-        let _ = redis::cmd("SHUTDOWN").query::<()>(&mut connection);
+        let reply = redis::cmd("SHUTDOWN").query::<()>(&mut connection);
+        assert!(reply.is_err_and(|error| error.code().is_none()), "the server refused to end");
         if let Some(mut process) = self.process.take() {
             process.wait().unwrap();
         }
@@ -175,8 +146,7 @@ impl Server {
     pub fn start_again(&mut self, change: impl FnOnce(Options) -> Options) {
         let options = std::mem::replace(&mut self.options, Options::new());
         self.options = change(options);
-        self.start()
-            .unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
+        self.start().unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
     }
 
     /// The error is the server's log.
@@ -191,10 +161,8 @@ impl Server {
                 if process.try_wait().unwrap().is_some() {
                     break;
                 }
-                if self
-                    .try_connect(2)
-                    .is_ok_and(|mut connection| is_ready(&mut connection))
-                {
+                let id = process.id();
+                if self.try_connect(2).is_ok_and(|mut connection| is_ready(&mut connection, id)) {
                     return Ok(());
                 }
                 thread::sleep(Duration::from_millis(5));
@@ -208,15 +176,13 @@ impl Server {
 
     fn spawn(&mut self) {
         let log = File::create(self.folder().join("log")).unwrap();
-        let mut command = Command::new(&self.options.binary);
-        command
-            .current_dir(self.folder())
-            .stdin(Stdio::null())
-            .stderr(log.try_clone().unwrap())
-            .stdout(log);
+        // The server must not outlive the tests, even if they are killed.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]).arg(&self.options.binary);
+        command.current_dir(self.folder()).stdin(Stdio::null()).stderr(log.try_clone().unwrap()).stdout(log);
         command.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"]);
         for setting in self.options.settings.chunks(2) {
-            command.arg(format!("--{}", setting[0])).arg(&setting[1]);
+            command.arg(format!("--{}", setting[0])).args(setting[1].split(' '));
         }
         if let Some(module) = &self.options.module {
             command.arg("--loadmodule").arg(module);
@@ -226,10 +192,7 @@ impl Server {
         }
         let started = command.spawn();
         self.process = Some(started.unwrap_or_else(|error| {
-            panic!(
-                "{} does not start ({error}): run scripts/setup --test",
-                self.options.binary.display()
-            )
+            panic!("{} does not start ({error}): run scripts/setup --test", self.options.binary.display())
         }));
     }
 }
@@ -246,17 +209,16 @@ impl Drop for Server {
     }
 }
 
-fn is_ready(connection: &mut Connection) -> bool {
-    redis::cmd("PING").query::<String>(connection).is_ok()
+/// Whether it is our server that answers, and not somebody who took the port, and it has loaded its data.
+fn is_ready(connection: &mut Connection, process: u32) -> bool {
+    let is_loaded = redis::cmd("PING").query::<String>(connection).is_ok();
+    is_loaded && info(connection, "server", "process_id").is_some_and(|id| id == process.to_string())
 }
 
 pub fn free_port() -> u16 {
     // A cluster's bus takes the port 10000 above, so the port must leave room for it.
     loop {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|socket| socket.local_addr())
-            .unwrap()
-            .port();
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().port();
         if port < 55_000 {
             return port;
         }
@@ -265,18 +227,9 @@ pub fn free_port() -> u16 {
 
 /// A module that cargo has built, as `lib<name>.so` beside the tests or among the examples.
 pub fn module(name: &str) -> PathBuf {
-    let deps = std::env::current_exe()
-        .unwrap()
-        .parent()
-        .unwrap()
-        .to_owned();
+    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let file = format!("lib{name}.so");
-    let places = [
-        deps.join(&file),
-        deps.with_file_name("examples").join(&file),
-    ];
+    let places = [deps.join(&file), deps.with_file_name("examples").join(&file)];
     let found = places.iter().find(|place| place.exists());
-    found
-        .unwrap_or_else(|| panic!("{file} is not built: run the tests with cargo test"))
-        .clone()
+    found.unwrap_or_else(|| panic!("{file} is not built: run scripts/test")).clone()
 }

@@ -1,0 +1,119 @@
+//! The crate in the place of a server: keys with bytes under them.
+
+use std::collections::HashMap;
+
+use rl_limiter::layout::State;
+use rl_limiter::quantity::ArgumentError;
+use rl_limiter::{
+    Capacity, Cost, Decision, FixedWindow, LeakyBucket, Limit, Limiter, Micros, Rate, RetryAfter, SlidingWindow,
+    TokenBucket, Window,
+};
+
+use super::case::{Kind, Request};
+use super::expectation::{NEVER, Reply};
+
+/// What there is of the casebook's algorithms.
+pub const BUILT: [Kind; 4] = [Kind::FixedWindow, Kind::SlidingWindow, Kind::TokenBucket, Kind::LeakyBucket];
+
+/// States by key. Nothing is kept of a state but its bytes.
+#[derive(Clone)]
+pub struct Shelf {
+    states: HashMap<Vec<u8>, Vec<u8>>,
+    collects: bool,
+}
+
+impl Shelf {
+    /// One that drops every key the moment it is unused if `collects` is set, else none ever: that must make no
+    /// difference.
+    pub fn new(collects: bool) -> Self {
+        Self { states: HashMap::new(), collects }
+    }
+
+    /// Answers a call at `now`, in µs since the Unix epoch.
+    pub fn call(&mut self, request: &Request, now: i64) -> Reply {
+        self.try_call(request, Micros::saturating(now)).unwrap_or_else(Reply::Error)
+    }
+
+    fn try_call(&mut self, request: &Request, now: Micros) -> Result<Reply, String> {
+        let limit = || Limit::parse("limit", request.most.as_bytes()).map_err(refused);
+        let capacity = || Capacity::parse("capacity", request.most.as_bytes()).map_err(refused);
+        let window = || Window::parse("window", request.pace.as_bytes()).map_err(refused);
+        let rate = || Rate::parse("rate", request.pace.as_bytes()).map_err(refused);
+        match request.kind {
+            Kind::FixedWindow => self.decide(FixedWindow::new(limit()?, window()?), request, now),
+            Kind::SlidingWindow => self.decide(SlidingWindow::new(limit()?, window()?), request, now),
+            Kind::TokenBucket => self.decide(TokenBucket::new(capacity()?, rate()?), request, now),
+            Kind::LeakyBucket => self.decide(LeakyBucket::new(capacity()?, rate()?), request, now),
+            // A sliding log goes here and into `BUILT`; the test then tells which cases it frees.
+            Kind::SlidingLog | Kind::Concurrency => panic!("{:?} is not built", request.kind),
+        }
+    }
+
+    fn decide<L: Limiter>(&mut self, limiter: L, request: &Request, now: Micros) -> Result<Reply, String> {
+        let cost = Cost::parse("cost", request.cost.as_bytes()).map_err(refused)?;
+        let state = match self.state(&request.key, now)?.map(L::State::try_from) {
+            None => None,
+            Some(Ok(state)) => Some(state),
+            Some(Err(other)) if other.is_unused(now) => None,
+            Some(Err(other)) => return Err(format!("WRONGTYPE the key holds a {} limiter", other.kind())),
+        };
+        let outcome = limiter.decide(state, now, cost);
+        if let Some(next) = outcome.next {
+            self.states.insert(request.key.clone(), next.into().encode().to_vec());
+        }
+        Ok(Reply::Decision(integers(outcome.decision)))
+    }
+
+    /// What a look with the remembered parameters is told, if there is something to look at.
+    pub fn peek(&self, key: &[u8], now: i64) -> Option<Reply> {
+        let state = State::decode(self.bytes(key)?).ok()?;
+        Some(Reply::Decision(integers(state.peek(Micros::saturating(now), Cost::ONE))))
+    }
+
+    /// Whether there is a state under the key at `now`.
+    pub fn exists(&mut self, key: &[u8], now: i64) -> bool {
+        self.state(key, Micros::saturating(now)).is_ok_and(|state| state.is_some())
+    }
+
+    /// The bytes under the key, if there are any.
+    pub fn bytes(&self, key: &[u8]) -> Option<&[u8]> {
+        self.states.get(key).map(Vec::as_slice)
+    }
+
+    /// Puts any bytes under a key.
+    pub fn plant(&mut self, key: &[u8], bytes: &[u8]) {
+        self.states.insert(key.to_vec(), bytes.to_vec());
+    }
+
+    fn state(&mut self, key: &[u8], now: Micros) -> Result<Option<State>, String> {
+        let Some(bytes) = self.states.get(key) else {
+            return Ok(None);
+        };
+        let state = State::decode(bytes).map_err(|why| format!("WRONGTYPE {why:?}"))?;
+        if self.collects && state.unused_at() <= now {
+            self.states.remove(key);
+            return Ok(None);
+        }
+        Ok(Some(state))
+    }
+}
+
+fn refused(error: ArgumentError) -> String {
+    format!("ERR {error}")
+}
+
+/// The reply of a server to a decision.
+fn integers(decision: Decision) -> [i64; 5] {
+    let integer = |number: u64| i64::try_from(number).expect("at most 2^53 - 1");
+    let retry_after = match decision.retry_after {
+        RetryAfter::Millis(millis) => integer(millis),
+        RetryAfter::Never => NEVER,
+    };
+    [
+        decision.allowed.into(),
+        integer(decision.limit),
+        integer(decision.remaining),
+        retry_after,
+        integer(decision.reset_after),
+    ]
+}

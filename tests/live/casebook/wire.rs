@@ -1,0 +1,96 @@
+//! Calls as commands, and what comes back.
+
+use std::thread;
+
+use redis::{Connection, RedisResult, Value as Answer};
+use serde_json::{Value, json};
+
+use super::book::case::{Kind, Request};
+use super::book::expectation::Reply;
+use crate::support::Server;
+
+/// So many commands are on their way at once.
+const PIPELINE: usize = 10_000;
+
+/// The command that decides by an algorithm.
+pub fn command(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::FixedWindow => Some("RL.FIXED"),
+        Kind::SlidingWindow => Some("RL.SLIDING"),
+        Kind::TokenBucket => Some("RL.TOKENBUCKET"),
+        Kind::LeakyBucket => Some("RL.LEAKY"),
+        // A command goes here when it is there; the test then tells which cases it frees.
+        Kind::SlidingLog | Kind::Concurrency => None,
+    }
+}
+
+/// The words of a call.
+pub fn words(request: &Request) -> redis::Cmd {
+    let mut words = redis::cmd(command(request.kind).expect("a command that is there"));
+    words.arg(&request.key).arg(&request.most).arg(&request.pace).arg(&request.cost);
+    words
+}
+
+/// Makes the same call so many times.
+pub fn send(redis: &mut Connection, request: &Request, times: usize) -> Vec<Reply> {
+    let words = words(request);
+    let mut replies = Vec::with_capacity(times);
+    while replies.len() < times {
+        let mut pipeline = redis::pipe();
+        for _ in 0..PIPELINE.min(times - replies.len()) {
+            pipeline.add_command(words.clone());
+        }
+        let answers: Vec<RedisResult<Answer>> = pipeline.ignore_errors().query(redis).expect("replies");
+        replies.extend(answers.into_iter().map(reply));
+    }
+    replies
+}
+
+/// Makes the same call so many times on each of so many connections.
+pub fn send_at_once(server: &Server, connections: usize, request: &Request, times: usize) -> Vec<Reply> {
+    let connections: Vec<Connection> = (0..connections).map(|_| server.connect()).collect();
+    thread::scope(|scope| {
+        let callers: Vec<_> = connections
+            .into_iter()
+            .map(|mut redis| {
+                scope.spawn(move || (0..times).flat_map(|_| send(&mut redis, request, 1)).collect::<Vec<_>>())
+            })
+            .collect();
+        callers.into_iter().flat_map(|caller| caller.join().expect("replies")).collect()
+    })
+}
+
+/// Sends words that are no call.
+pub fn send_words(redis: &mut Connection, words: &[&str]) -> Reply {
+    reply(redis::cmd(words[0]).arg(&words[1..]).query(redis))
+}
+
+/// Five integers are a decision.
+pub fn reply(answer: RedisResult<Answer>) -> Reply {
+    match answer {
+        Ok(answer) => {
+            let value = json(&answer);
+            match serde_json::from_value(value.clone()) {
+                Ok(fields) => Reply::Decision(fields),
+                Err(_) => Reply::Plain(value),
+            }
+        }
+        Err(error) => match (error.code(), error.detail()) {
+            (Some(code), Some(detail)) => Reply::Error(format!("{code} {detail}")),
+            _ => panic!("the server is gone: {error}"),
+        },
+    }
+}
+
+/// Bytes that are no text are escaped.
+fn json(answer: &Answer) -> Value {
+    match answer {
+        Answer::Nil => Value::Null,
+        Answer::Int(number) => json!(number),
+        Answer::Okay => json!("OK"),
+        Answer::SimpleString(text) => json!(text),
+        Answer::BulkString(bytes) => json!(bytes.escape_ascii().to_string()),
+        Answer::Array(answers) | Answer::Set(answers) => answers.iter().map(json).collect(),
+        other => panic!("what is {other:?}?"),
+    }
+}
