@@ -2,18 +2,19 @@
 
 use std::collections::HashMap;
 
-use rl_limiter::layout::State;
+use rl_limiter::layout::Stored;
 use rl_limiter::quantity::ArgumentError;
 use rl_limiter::{
-    Capacity, Cost, Decision, FixedWindow, LeakyBucket, Limit, Limiter, Micros, Rate, RetryAfter, SlidingWindow,
-    TokenBucket, Window,
+    Capacity, Cost, Decision, FixedWindow, LeakyBucket, Limit, Limiter, Micros, Rate, RetryAfter, SlidingLog,
+    SlidingWindow, TokenBucket, Window,
 };
 
 use super::case::{Kind, Request};
 use super::expectation::{NEVER, Reply};
 
 /// What there is of the casebook's algorithms.
-pub const BUILT: [Kind; 4] = [Kind::FixedWindow, Kind::SlidingWindow, Kind::TokenBucket, Kind::LeakyBucket];
+pub const BUILT: [Kind; 5] =
+    [Kind::FixedWindow, Kind::SlidingWindow, Kind::SlidingLog, Kind::TokenBucket, Kind::LeakyBucket];
 
 /// States by key. Nothing is kept of a state but its bytes.
 #[derive(Clone)]
@@ -44,18 +45,19 @@ impl Shelf {
             Kind::SlidingWindow => self.decide(SlidingWindow::new(limit()?, window()?), request, now),
             Kind::TokenBucket => self.decide(TokenBucket::new(capacity()?, rate()?), request, now),
             Kind::LeakyBucket => self.decide(LeakyBucket::new(capacity()?, rate()?), request, now),
-            // A sliding log goes here and into `BUILT`; the test then tells which cases it frees.
-            Kind::SlidingLog | Kind::Concurrency => panic!("{:?} is not built", request.kind),
+            Kind::SlidingLog => self.decide_log(SlidingLog::new(limit()?, window()?), request, now),
+            // Another algorithm goes here and into `BUILT`; the test then tells which cases it frees.
+            Kind::Concurrency => panic!("{:?} is not built", request.kind),
         }
     }
 
     fn decide<L: Limiter>(&mut self, limiter: L, request: &Request, now: Micros) -> Result<Reply, String> {
         let cost = Cost::parse("cost", request.cost.as_bytes()).map_err(refused)?;
-        let state = match self.state(&request.key, now)?.map(L::State::try_from) {
+        let state = match self.stored(&request.key, now)? {
+            Some(other) if other.is_unused(now) => None,
+            Some(Stored::State(state)) => Some(L::State::try_from(state).map_err(|other| wrong_type(other.kind()))?),
+            Some(other) => return Err(wrong_type(other.kind())),
             None => None,
-            Some(Ok(state)) => Some(state),
-            Some(Err(other)) if other.is_unused(now) => None,
-            Some(Err(other)) => return Err(format!("WRONGTYPE the key holds a {} limiter", other.kind())),
         };
         let outcome = limiter.decide(state, now, cost);
         if let Some(next) = outcome.next {
@@ -64,15 +66,36 @@ impl Shelf {
         Ok(Reply::Decision(integers(outcome.decision)))
     }
 
+    fn decide_log(&mut self, limiter: SlidingLog, request: &Request, now: Micros) -> Result<Reply, String> {
+        let cost = Cost::parse("cost", request.cost.as_bytes()).map_err(refused)?;
+        let log = match self.stored(&request.key, now)? {
+            Some(other) if other.is_unused(now) => None,
+            Some(Stored::SlidingLog(log)) => Some(log),
+            Some(other) => return Err(wrong_type(other.kind())),
+            None => None,
+        };
+        let outcome = limiter.decide(log, now, cost, u32::MAX).map_err(|full| format!("ERR {full:?}"))?;
+        if let Some(plan) = outcome.next {
+            let mut bytes = self.bytes(&request.key).unwrap_or_default().to_vec();
+            if plan.fits() {
+                plan.carry_out(&mut bytes);
+            } else {
+                bytes = plan.make(&bytes);
+            }
+            self.states.insert(request.key.clone(), bytes);
+        }
+        Ok(Reply::Decision(integers(outcome.decision)))
+    }
+
     /// What a look with the remembered parameters is told, if there is something to look at.
     pub fn peek(&self, key: &[u8], now: i64) -> Option<Reply> {
-        let state = State::decode(self.bytes(key)?).ok()?;
+        let state = Stored::read(self.bytes(key)?).ok()?;
         Some(Reply::Decision(integers(state.peek(Micros::saturating(now), Cost::ONE))))
     }
 
     /// Whether there is a state under the key at `now`.
     pub fn exists(&mut self, key: &[u8], now: i64) -> bool {
-        self.state(key, Micros::saturating(now)).is_ok_and(|state| state.is_some())
+        self.stored(key, Micros::saturating(now)).is_ok_and(|stored| stored.is_some())
     }
 
     /// The bytes under the key, if there are any.
@@ -85,17 +108,25 @@ impl Shelf {
         self.states.insert(key.to_vec(), bytes.to_vec());
     }
 
-    fn state(&mut self, key: &[u8], now: Micros) -> Result<Option<State>, String> {
-        let Some(bytes) = self.states.get(key) else {
-            return Ok(None);
-        };
-        let state = State::decode(bytes).map_err(|why| format!("WRONGTYPE {why:?}"))?;
-        if self.collects && state.unused_at() <= now {
+    fn stored(&mut self, key: &[u8], now: Micros) -> Result<Option<Stored<'_>>, String> {
+        if self.collects
+            && self.bytes(key).is_some_and(|bytes| Stored::read(bytes).is_ok_and(|it| unused_at(&it) <= now))
+        {
             self.states.remove(key);
-            return Ok(None);
         }
-        Ok(Some(state))
+        self.bytes(key).map(Stored::read).transpose().map_err(|why| format!("WRONGTYPE {why:?}"))
     }
+}
+
+fn unused_at(stored: &Stored<'_>) -> Micros {
+    match stored {
+        Stored::State(state) => state.unused_at(),
+        Stored::SlidingLog(log) => log.unused_at(),
+    }
+}
+
+fn wrong_type(kind: &str) -> String {
+    format!("WRONGTYPE the key holds a {kind} limiter")
 }
 
 fn refused(error: ArgumentError) -> String {

@@ -19,8 +19,9 @@ pub fn command(kind: Kind) -> Option<&'static str> {
         Kind::SlidingWindow => Some("RL.SLIDING"),
         Kind::TokenBucket => Some("RL.TOKENBUCKET"),
         Kind::LeakyBucket => Some("RL.LEAKY"),
+        Kind::SlidingLog => Some("RL.SLIDINGLOG"),
         // A command goes here when it is there; the test then tells which cases it frees.
-        Kind::SlidingLog | Kind::Concurrency => None,
+        Kind::Concurrency => None,
     }
 }
 
