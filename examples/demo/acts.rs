@@ -67,6 +67,10 @@ impl Stage<'_> {
         checks::admitted(limit..=limit, &result.tally, &mut result.faults);
         checks::each_remainder_once(limit, &result.traffic, &mut result.faults);
         checks::waits(waits, &result.traffic, &mut result.faults);
+        if algorithm.queues() {
+            let took = ended.since(began).as_secs() + 1;
+            checks::turns(limit, took, &result.traffic, &mut result.faults);
+        }
         Ok(result)
     }
 

@@ -11,6 +11,9 @@ pub const X_RATELIMIT_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-l
 pub const X_RATELIMIT_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 pub const X_RATELIMIT_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
+/// How many seconds an admitted request should wait for its turn. A server that keeps it would do the waiting itself.
+pub const X_RATELIMIT_TURN: HeaderName = HeaderName::from_static("x-ratelimit-turn");
+
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
 pub struct Decision {
@@ -19,6 +22,8 @@ pub struct Decision {
     pub remaining: u64,
     /// How long a refused caller should wait; none if no wait would help.
     pub retry_after: Option<Duration>,
+    /// How long an admitted caller should wait for its turn, if there is a queue.
+    pub turn_after: Option<Duration>,
     pub reset_after: Duration,
 }
 
@@ -28,6 +33,9 @@ impl IntoResponse for Decision {
         headers.insert(X_RATELIMIT_LIMIT, self.limit.into());
         headers.insert(X_RATELIMIT_REMAINING, self.remaining.into());
         headers.insert(X_RATELIMIT_RESET, whole_seconds(self.reset_after).into());
+        if let Some(wait) = self.turn_after {
+            headers.insert(X_RATELIMIT_TURN, whole_seconds(wait).into());
+        }
         if self.allowed {
             return (StatusCode::OK, headers, "hello\n").into_response();
         }

@@ -2,7 +2,7 @@
 
 use std::iter::zip;
 
-use crate::checks::{Faults, Tally, span, waits_told};
+use crate::checks::{Faults, Tally, span, turns_told, waits_told};
 use crate::fleet::SERVERS;
 use crate::table::{Align, table};
 use crate::traffic::Traffic;
@@ -30,6 +30,9 @@ impl RunResult {
         let took = self.traffic.took.as_millis();
         println!("       {}", self.who_counts);
         println!("         {sent} requests in {took} ms, seen by {}", seen.collect::<Vec<_>>().join(", "));
+        if let Some(turns) = turns_told(&self.traffic) {
+            println!("         the turns of those admitted come after {} s", span(&turns));
+        }
         match waits_told(&self.traffic) {
             None => println!("         {admitted} admitted"),
             Some(waits) => {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::Fallible;
 use crate::api_server::{X_API_KEY, X_SERVED_BY};
-use crate::decision::{PROBLEM_JSON, X_RATELIMIT_LIMIT, X_RATELIMIT_REMAINING, X_RATELIMIT_RESET};
+use crate::decision::{PROBLEM_JSON, X_RATELIMIT_LIMIT, X_RATELIMIT_REMAINING, X_RATELIMIT_RESET, X_RATELIMIT_TURN};
 use crate::http_client::{HttpClient, http_client};
 
 const USER: &str = "alice";
@@ -33,6 +33,8 @@ pub struct Reply {
     pub limit: u64,
     pub remaining: u64,
     pub reset: u64,
+    /// When its turn comes, if there is a queue.
+    pub turn: Option<u64>,
     /// None if the request was admitted.
     pub refused: Option<Refusal>,
 }
@@ -85,6 +87,7 @@ async fn ask(client: &HttpClient, address: SocketAddr) -> Fallible<Reply> {
         limit: number(&head.headers, &X_RATELIMIT_LIMIT)?,
         remaining: number(&head.headers, &X_RATELIMIT_REMAINING)?,
         reset: number(&head.headers, &X_RATELIMIT_RESET)?,
+        turn: head.headers.get(X_RATELIMIT_TURN).map(|_| number(&head.headers, &X_RATELIMIT_TURN)).transpose()?,
         refused,
     })
 }

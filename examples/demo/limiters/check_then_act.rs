@@ -35,6 +35,7 @@ impl CheckThenAct {
             limit: self.limit,
             remaining: self.limit.saturating_sub(count + 1),
             retry_after: Some(if allowed { Duration::ZERO } else { left }),
+            turn_after: None,
             reset_after: left,
         })
     }

@@ -40,6 +40,7 @@ impl Memory {
             limit: self.limit,
             remaining: self.limit - window.admitted,
             retry_after: Some(if allowed { Duration::ZERO } else { left }),
+            turn_after: None,
             reset_after: left,
         }
     }

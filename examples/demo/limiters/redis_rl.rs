@@ -15,36 +15,57 @@ use crate::redis_server::connect;
 #[derive(Clone, Copy)]
 pub enum Algorithm {
     FixedWindow,
+    SlidingWindow,
+    SlidingLog,
     TokenBucket,
+    LeakyBucket,
 }
 
 impl Algorithm {
-    pub const ALL: [Algorithm; 2] = [Algorithm::FixedWindow, Algorithm::TokenBucket];
+    pub const ALL: [Algorithm; 5] = [
+        Algorithm::FixedWindow,
+        Algorithm::SlidingWindow,
+        Algorithm::SlidingLog,
+        Algorithm::TokenBucket,
+        Algorithm::LeakyBucket,
+    ];
 
     pub fn command(self) -> &'static str {
         match self {
             Algorithm::FixedWindow => "RL.FIXED",
+            Algorithm::SlidingWindow => "RL.SLIDING",
+            Algorithm::SlidingLog => "RL.SLIDINGLOG",
             Algorithm::TokenBucket => "RL.TOKENBUCKET",
+            Algorithm::LeakyBucket => "RL.LEAKY",
         }
+    }
+
+    /// Whether an admitted request is told when its turn comes.
+    pub fn queues(self) -> bool {
+        matches!(self, Algorithm::LeakyBucket)
     }
 
     /// The argument behind the limit that makes it "so many an hour".
     fn an_hour(self, limit: u64) -> String {
         match self {
-            Algorithm::FixedWindow => "1h".to_owned(),
-            Algorithm::TokenBucket => format!("{limit}/h"),
+            Algorithm::FixedWindow | Algorithm::SlidingWindow | Algorithm::SlidingLog => "1h".to_owned(),
+            Algorithm::TokenBucket | Algorithm::LeakyBucket => format!("{limit}/h"),
         }
     }
 
     /// The waits, in seconds, that can be right for requests refused between two moments, of a run that began with an
     /// unused limiter. None if so much time has passed that more than the limit was rightly admitted.
     pub fn waits(self, limit: u64, began: Moment, ended: Moment) -> Option<RangeInclusive<u64>> {
+        let share = WINDOW.div_f64(limit as f64);
+        let since_began = |wait: Duration| (wait, wait.saturating_sub(ended.since(began)));
         let (longest, shortest) = match self {
             Algorithm::FixedWindow => (began.left_of_window_at(began), ended.left_of_window_at(began)),
-            Algorithm::TokenBucket => {
-                let token = WINDOW.div_f64(limit as f64);
-                (token, token.saturating_sub(ended.since(began)))
+            // The window that is full must end, and then so much of it be covered no more that one unit comes free.
+            Algorithm::SlidingWindow => {
+                (began.left_of_window_at(began) + share, ended.left_of_window_at(began).saturating_add(share))
             }
+            Algorithm::SlidingLog => since_began(WINDOW),
+            Algorithm::TokenBucket | Algorithm::LeakyBucket => since_began(share),
         };
         (!shortest.is_zero()).then(|| whole_seconds(shortest)..=whole_seconds(longest))
     }
@@ -69,12 +90,14 @@ impl RedisRl {
             .arg(self.algorithm.an_hour(self.limit))
             .query_async(&mut self.redis.clone())
             .await?;
+        // -1: never.
+        let wait = u64::try_from(retry_after_ms).ok().map(Duration::from_millis);
         Ok(Decision {
             allowed,
             limit,
             remaining,
-            // -1: never.
-            retry_after: u64::try_from(retry_after_ms).ok().map(Duration::from_millis),
+            retry_after: wait,
+            turn_after: wait.filter(|_| allowed && self.algorithm.queues()),
             reset_after: Duration::from_millis(reset_ms),
         })
     }
