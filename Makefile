@@ -2,7 +2,7 @@
 # make test ARGS='--test live'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench matrix gate servers lint
+.PHONY: help run test demo bench matrix gate plot servers lint
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -21,6 +21,9 @@ bench: ## Measure nanoseconds per decision
 
 matrix: ## Run the long tests, on every supported Redis and Valkey
 	@scripts/matrix $(ARGS)
+
+plot: ## Draw what each algorithm lets through
+	@scripts/plot $(ARGS)
 
 servers: ## Fetch the servers that the matrix needs
 	@scripts/servers $(ARGS)

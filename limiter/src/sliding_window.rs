@@ -2,8 +2,9 @@
 //!
 //! Time is cut into the same windows, aligned to the Unix epoch, as for the fixed window. The units of the window before count
 //! for the part of it that the last `window` still covers, as if they had been taken evenly: `current + previous × part`,
-//! compared as exact fractions. It takes as little as a fixed window and has no edge; it errs only as far as the previous
-//! window's calls were uneven.
+//! compared as exact fractions. It takes as little as a fixed window and lets no double burst through around an edge. But it
+//! is an estimate: where the previous window's calls were uneven, a stretch as long as the window may see more than the
+//! limit, though never more than twice.
 //!
 //! Source: Cloudflare, "How we built rate limiting capable of scaling to millions of domains", 2017; there in floating point.
 

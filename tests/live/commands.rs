@@ -38,7 +38,7 @@ fn a_fixed_window_fills_and_starts_anew_on_the_clock() {
 }
 
 #[test]
-fn a_sliding_window_has_no_edge() {
+fn a_sliding_window_counts_the_window_before() {
     let mut server = Options::new().with_clock().start();
     let mut redis = server.connect();
 
