@@ -31,7 +31,6 @@ fn sixty_four_connections_get_exactly_the_limit() {
     assert_eq!(admitted(&server, &format!("RL.FIXED f {LIMIT} 36500d")), LIMIT);
     assert_eq!(admitted(&server, &format!("RL.SLIDING s {LIMIT} 36500d")), LIMIT);
     assert_eq!(admitted(&server, &format!("RL.SLIDINGLOG log {LIMIT} 36500d")), LIMIT);
-    assert_eq!(admitted(&server, &format!("RL.SLIDINGLOG g {LIMIT} 36500d")), LIMIT);
     assert_eq!(admitted(&server, &format!("RL.TOKENBUCKET b {LIMIT} 1/36500d")), LIMIT);
     assert_eq!(admitted(&server, &format!("RL.LEAKY l {LIMIT} 1/36500d")), LIMIT);
 }

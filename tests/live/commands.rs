@@ -134,6 +134,7 @@ fn limit_0_is_a_kill_switch_that_grants_nothing_when_it_is_lifted() {
         ("RL.TOKENBUCKET", "1", 4_000),
         ("RL.FIXED", "1m", 59_500),
         ("RL.SLIDING", "1m", 119_500),
+        ("RL.SLIDINGLOG", "1m", 60_000),
         ("RL.LEAKY", "1", 4_000),
     ];
     for (command, parameter, reset) in cases {

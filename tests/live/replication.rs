@@ -13,6 +13,8 @@ fn mixed_calls(redis: &mut Connection) {
             decide(redis, &format!("RL.SLIDING s{key} 40 36500d {cost}"));
             decide(redis, &format!("RL.SLIDINGLOG log{key} 4000 36500d {cost}"));
             ask::<redis::Value>(redis, &format!("RL.REFUND log{key} 1"));
+            decide(redis, &format!("RL.SLIDINGLOG short{key} 40 1ms {cost}"));
+            ask::<redis::Value>(redis, &format!("RL.REFUND log{key} 1 AGE 0"));
             decide(redis, &format!("RL.LEAKY l{key} 40 1/d {cost}"));
             ask::<redis::Value>(redis, &format!("RL.DEBIT d{key} 40 1/d {cost}"));
             ask::<redis::Value>(redis, &format!("RL.REFUND d{key} 2"));
