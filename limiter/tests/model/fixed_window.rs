@@ -46,6 +46,16 @@ impl Model for FixedWindow {
                 takings.push(Taking { at: *at, units: *cost });
                 Standing { takings, remembered: Some(params.clone()) }
             }
+            Event::Refunded { at, amount, age } => {
+                let Some(remembered) = &standing.remembered else { return standing };
+                let of_now = window_of(&(*at).into(), remembered);
+                let given = if window_of(&at.saturating_sub(*age).into(), remembered) == of_now { *amount } else { 0 };
+                if given > 0 {
+                    let units = standing.counted().saturating_sub(given);
+                    standing.takings = vec![Taking { at: *at, units }];
+                }
+                standing
+            }
             Event::SteppedBack { at } => {
                 standing.takings = vec![Taking { at: *at, units: standing.counted() }];
                 standing

@@ -51,6 +51,8 @@ pub struct Verdict {
 pub enum Event<P> {
     /// A call took so many units.
     Taken { at: u64, cost: u64, params: P },
+    /// So many units were given back, of what was taken so many microseconds before.
+    Refunded { at: u64, amount: u64, age: u64 },
     /// A call that may write came at a time before that of the last event: the clock went back.
     SteppedBack { at: u64 },
 }
@@ -154,6 +156,34 @@ impl<M: Model> History<M> {
         self.events.push(Event::Taken { at, cost: owed, params: params.clone() });
     }
 
+    /// Gives back what turned out not to be used, and says what a call of one unit would then be answered; `None` where
+    /// nothing is in use.
+    pub fn refund(&mut self, at: u64, amount: u64, age: u64) -> Option<Answer> {
+        let remembered = self.remembered().filter(|_| !self.is_unused(at))?.clone();
+        if amount > 0 {
+            if self.is_later_than(at) {
+                self.events.push(Event::SteppedBack { at });
+            }
+            self.events.push(Event::Refunded { at, amount, age });
+        }
+        Some(self.peek(at, &remembered, 1))
+    }
+
+    /// Takes units whatever is there, down to a balance of minus what can be had at once, and says what a call of one unit
+    /// would then be answered, and how many did not fit.
+    pub fn debit(&mut self, at: u64, params: &M::Params, amount: u64) -> (Answer, u64) {
+        let used = M::usage(&self.standing_at(at), params)(&BigInt::from(at));
+        let room = (whole(2 * M::limit(params)) - used).max(whole(0)).floor().to_integer();
+        let taken = amount.min(u64::try_from(room).unwrap());
+        if amount > 0 && self.is_later_than(at) {
+            self.events.push(Event::SteppedBack { at });
+        }
+        if taken > 0 {
+            self.events.push(Event::Taken { at, cost: taken, params: params.clone() });
+        }
+        (self.peek(at, params, 1), amount - taken)
+    }
+
     /// The key is gone.
     pub fn forget(&mut self) {
         self.events.clear();
@@ -163,7 +193,7 @@ impl<M: Model> History<M> {
     pub fn remembered(&self) -> Option<&M::Params> {
         self.events.iter().rev().find_map(|event| match event {
             Event::Taken { params, .. } => Some(params),
-            Event::SteppedBack { .. } => None,
+            Event::Refunded { .. } | Event::SteppedBack { .. } => None,
         })
     }
 

@@ -49,6 +49,30 @@ impl Model for SlidingWindow {
                 takings.push(Taking { at: *at, units: (*cost).into() });
                 Standing { takings, stamp: Some(*at), remembered: Some(params.clone()) }
             }
+            Event::Refunded { at, amount, age } => {
+                let Some(window) = standing.remembered.as_ref().map(|remembered| remembered.window) else {
+                    return standing;
+                };
+                let (of_now, taken_in) = (at / window, at.saturating_sub(*age) / window);
+                let mut counts = [of_now.checked_sub(1), Some(of_now)].map(|number| {
+                    let of_it = standing.takings.iter().filter(|taking| Some(taking.at / window) == number);
+                    of_it.map(|taking| &taking.units).sum::<BigInt>()
+                });
+                let Some(index) =
+                    [of_now.checked_sub(1), Some(of_now)].iter().position(|&number| number == Some(taken_in))
+                else {
+                    return standing;
+                };
+                if counts[index] == BigInt::from(0) {
+                    return standing;
+                }
+                counts[index] = (&counts[index] - BigInt::from(*amount)).max(BigInt::from(0));
+                let [before, now] = counts;
+                let before = of_now.checked_sub(1).map(|number| Taking { at: number * window, units: before });
+                standing.takings = before.into_iter().chain([Taking { at: *at, units: now }]).collect();
+                standing.stamp = Some(*at);
+                standing
+            }
             Event::SteppedBack { at } => {
                 let (Some(stamp), Some(remembered)) = (standing.stamp, standing.remembered.as_ref()) else {
                     return standing;

@@ -51,6 +51,16 @@ impl Model for TokenBucket {
                 takings.push(Taking { at: *at, units: whole(*cost) });
                 Standing { takings, remembered: Some(params.clone()) }
             }
+            Event::Refunded { at, amount, age } => {
+                let Some(remembered) = &standing.remembered else { return standing };
+                let refilled_since = &remembered.rate * BigInt::from(*age);
+                let given = (whole(*amount) - refilled_since).max(whole(0));
+                if given > whole(0) {
+                    let used = TokenBucket::remembered_usage(&standing)(&BigInt::from(*at));
+                    standing.takings = vec![Taking { at: *at, units: (used - given).max(whole(0)) }];
+                }
+                standing
+            }
             Event::SteppedBack { at } => {
                 standing.takings = vec![Taking { at: *at, units: standing.used_last() }];
                 standing
