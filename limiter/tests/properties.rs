@@ -8,6 +8,7 @@
 mod harness;
 mod model;
 mod random;
+mod settling;
 
 use harness::{Conditions, compare, compare_in_debt};
 use model::fixed_window::FixedWindow;

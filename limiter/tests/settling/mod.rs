@@ -1,22 +1,15 @@
 //! Refunds and debits between ordinary calls, each answer held against the model that knows the whole history.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[allow(dead_code, reason = "shared with the test of decisions, which uses all of it")]
-mod harness;
-mod model;
-mod random;
-
-use harness::subject::Small;
-use harness::{Algorithm, ParamsOf};
-use model::fixed_window::FixedWindow;
-use model::sliding_window::SlidingWindow;
-use model::token_bucket::TokenBucket;
-use model::{Answer, History, MOST, Model, NEVER};
+use crate::harness::subject::Small;
+use crate::harness::{Algorithm, ParamsOf};
+use crate::model::fixed_window::FixedWindow;
+use crate::model::sliding_window::SlidingWindow;
+use crate::model::token_bucket::TokenBucket;
+use crate::model::{Answer, History, MOST, Model, NEVER};
+use crate::random::check;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
-use random::check;
 use rl_limiter::layout::State;
 use rl_limiter::{Age, Cost, Decision, Limiter, Micros, Refundable, RetryAfter};
 
