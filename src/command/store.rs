@@ -100,10 +100,7 @@ impl<'a> Slot<'a> {
         let expiry = moved_expiry(present, next.unused_at(), self.now);
         let from = if same_length && expiry.is_none() { bytes.changed_from(key.bytes()) } else { 0 };
 
-        let written = (same_length || key.create(bytes.len())) && key.write(from, &bytes[from..]);
-        if !written {
-            return Err(not_taken());
-        }
+        put(key, from, &bytes, same_length)?;
         match expiry {
             Some(at) => {
                 key.set_expiry(at);
@@ -135,10 +132,7 @@ impl<'a> Slot<'a> {
             let bytes = plan.make(self.key.bytes());
             let same_length = self.key.value() == Value::String(bytes.len());
             let present = self.key.expiry().filter(|_| same_length);
-            let written = (same_length || self.key.create(bytes.len())) && self.key.write(0, &bytes);
-            if !written {
-                return Err(not_taken());
-            }
+            put(&mut self.key, 0, &bytes, same_length)?;
             // What is replicated sets the expiry anew even where it stays.
             if let Some(at) = moved_expiry(present, self.unused_at(), self.now).or(present) {
                 self.key.set_expiry(at);
@@ -156,6 +150,16 @@ impl<'a> Slot<'a> {
             _ => self.now,
         }
     }
+}
+
+/// Writes a value from an offset on, in place if it has that length. Should the server refuse, the old value may be gone: then the key is,
+/// for replicas too.
+fn put(key: &mut Key<'_>, from: usize, bytes: &[u8], same_length: bool) -> Result<(), Error> {
+    if (same_length || key.create(bytes.len())) && key.write(from, &bytes[from..]) {
+        return Ok(());
+    }
+    delete(key);
+    Err(Error::fixed(c"ERR the server did not take the new state, and the key is gone"))
 }
 
 /// Deletes a key whose limiter is unused.
@@ -176,10 +180,6 @@ fn may_take(key: &Key<'_>, length: usize) -> Result<(), Error> {
 
 fn other_kind(kind: &str) -> Error {
     Error::formatted(format_args!("WRONGTYPE the key holds a {kind} limiter"))
-}
-
-fn not_taken() -> Error {
-    Error::fixed(c"ERR the server did not take the new state")
 }
 
 fn unreadable(why: Unreadable) -> Error {

@@ -33,7 +33,8 @@ pub extern "C" fn enter<H: Handler>(
 
 /// Runs a handler; a panic becomes an error.
 ///
-/// What the handler was at work on can't be seen half done: what it writes is copied in one piece, and it replies last.
+/// Handlers decide before they write, write without code that could fail in between, and reply last; so there is no known way to
+/// leave something half done.
 fn guarded(handler: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
     catch_unwind(AssertUnwindSafe(handler)).unwrap_or_else(|_| {
         Err(Error::fixed(c"ERR internal error in redis-rl, please report it; the server's log says what it is"))

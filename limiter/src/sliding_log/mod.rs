@@ -203,7 +203,7 @@ impl<'a> Look<'a> {
         let kept = Head { limiter: self.limiter, ..kept };
         let entry = Entry { time: self.now.get(), cost: later.saturating_add(units) };
         let (plan, entries) = Plan::appending(kept, state.bytes, entry);
-        if entries > most { Err(TooManyEntries) } else { Ok(plan) }
+        if entries > most || !plan.is_possible() { Err(TooManyEntries) } else { Ok(plan) }
     }
 }
 
@@ -309,7 +309,7 @@ impl<'a> State<'a> {
     fn seen_from(&self, now: Micros) -> Option<Plan> {
         let (head, later) = self.before_now(now);
         let entry = Entry { time: now.get(), cost: later };
-        (later > 0).then(|| Plan::appending(head, self.bytes, entry).0)
+        (later > 0).then(|| Plan::appending(head, self.bytes, entry).0).filter(Plan::is_possible)
     }
 }
 
@@ -322,6 +322,11 @@ impl Plan {
         let entries = before.saturating_add(u32::from(placement.joined.is_none()));
         let shape = ring.shape_for(&placement);
         (Self { kept, appended: Some(entry), removed: 0..0, shape }, entries)
+    }
+
+    /// Whether the log may become so long. Only one that somebody planted can be too long to become longer.
+    fn is_possible(&self) -> bool {
+        self.shape.is_none_or(|shape| shape.slots() <= Shape::MOST_SLOTS)
     }
 
     /// Whether it leaves a log without use: as good as none.

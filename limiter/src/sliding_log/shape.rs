@@ -22,6 +22,10 @@ impl Shape {
     /// Entries of a block that is the only one: with all else these strings are the most that go into 112, 160, 256, 384
     /// and 512 bytes.
     const LADDER: [u8; 5] = [4, 11, 25, 43, Self::FULL];
+    /// The most slots. A block is closed with no fewer than 26 entries, so ten million of them, in the worst case and with
+    /// what slack an allocation has, need fewer. A string that claims more is no log: nothing made of it may come near
+    /// what a server takes as a string.
+    pub(super) const MOST_SLOTS: usize = 600_000;
     /// Bytes for the entries of a block among several.
     pub(super) const LONGEST_DATA: usize = Self::FULL as usize * block::NARROW;
     /// What Redis puts around the bytes of a long string: up to 9 bytes before and 1 behind.
@@ -32,7 +36,8 @@ impl Shape {
     /// A shape as it was stored; `None` if there is no such shape.
     pub(super) fn new(slots: u32, entries: u8) -> Option<Self> {
         let known = if slots == 1 { Self::LADDER.contains(&entries) } else { entries == Self::FULL };
-        (slots > 0 && known).then(|| Self::of(slots as usize, entries))
+        let slots = slots as usize;
+        ((1..=Self::MOST_SLOTS).contains(&slots) && known).then(|| Self::of(slots, entries))
     }
 
     fn of(slots: usize, entries: u8) -> Self {
@@ -48,7 +53,7 @@ impl Shape {
 
     /// A shape for at least so many blocks, with what slack its allocation has.
     pub(super) fn ring(blocks: usize) -> Self {
-        let of = |slots: usize| Self::of(slots.clamp(2, u32::MAX as usize), Self::FULL);
+        let of = |slots: usize| Self::of(slots.clamp(2, Self::MOST_SLOTS.max(blocks)), Self::FULL);
         let allocated = allocated(of(blocks).length().saturating_add(Self::AROUND));
         let most = Self::slots_in(allocated - Self::AROUND);
         let slots = (0..4)
@@ -61,7 +66,8 @@ impl Shape {
     pub(super) fn of_length(length: usize) -> Option<Self> {
         let small = Self::LADDER.into_iter().map(|entries| Self::of(1, entries));
         let near = Self::slots_in(length);
-        let rings = (near.saturating_sub(2).max(2)..=near).map(|slots| Self::of(slots, Self::FULL));
+        let rings =
+            (near.saturating_sub(2).max(2)..=near.min(Self::MOST_SLOTS)).map(|slots| Self::of(slots, Self::FULL));
         small.chain(rings).find(|shape| shape.length() == length)
     }
 
@@ -180,8 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn what_claims_more_than_any_log_needs_is_none() {
+        let (most, more) = (Shape::MOST_SLOTS, Shape::MOST_SLOTS + 1);
+        let known = |slots: usize| Shape::new(u32::try_from(slots).unwrap_or(0), Shape::FULL).is_some();
+        assert!(known(most) && !known(more));
+        let length = |slots| Shape::of(slots, Shape::FULL).length();
+        assert!(Shape::of_length(length(most)).is_some() && Shape::of_length(length(more)).is_none());
+        assert_eq!(Shape::ring(most).slots(), most, "no slack beyond it");
+        assert!(length(most) < 512 << 20, "the most that a server takes as a string");
+        // Ten million entries, 26 to a block at the least, and a quarter of slack.
+        assert!(10_000_000 / 26 * 5 / 4 < most);
+    }
+
+    #[test]
     fn every_shape_is_known_by_its_length_and_grows_by_what_is_allocated() {
-        for blocks in (2..3_000).chain([100_000, 1_000_000, 9_999_999]) {
+        for blocks in (2..3_000).chain([100_000, 400_000]) {
             let exact = Shape::of(blocks, Shape::FULL);
             assert_eq!(Shape::of_length(exact.length()), Some(exact), "{blocks}");
             assert_eq!(Shape::of_length(exact.length() + 1), None);
