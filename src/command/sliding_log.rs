@@ -1,6 +1,6 @@
 //! `RL.SLIDINGLOG key limit window [cost]`
 
-use rl_limiter::SlidingLog;
+use rl_limiter::{SlidingLog, TooManyEntries};
 
 use super::MAX_LOG_ENTRIES;
 use super::args::Args;
@@ -20,13 +20,19 @@ impl Handler for Log {
         let decision = {
             let mut slot = Slot::open(call, Mode::Change)?;
             let (now, most) = (slot.now(), MAX_LOG_ENTRIES.get());
-            let outcome = limiter
-                .decide(slot.load_log()?, now, cost, u32::try_from(most).unwrap_or(u32::MAX))
-                .map_err(|_| Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {most}")))?;
-            if let Some(plan) = outcome.next {
+            let entries = u32::try_from(most).unwrap_or(u32::MAX);
+            let (plan, decision) = match limiter.decide(slot.load_log()?, now, cost, entries) {
+                Ok(outcome) => (outcome.next, Ok(outcome.decision)),
+                // Whatever the answer, what is later than now is brought to now.
+                Err(TooManyEntries) => (
+                    slot.load_log()?.and_then(|log| log.seen_from(now)),
+                    Err(Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {most}"))),
+                ),
+            };
+            if let Some(plan) = plan {
                 slot.carry_out(&plan)?;
             }
-            outcome.decision
+            decision?
         };
         reply::decision(call, decision);
         Ok(())

@@ -3,7 +3,7 @@
 use redis::{Connection, Value};
 
 use crate::support::{
-    Options, Server, ask, decide, digest, error, info, offset, replica_of, send, send_words, wait_for_replicas,
+    NOON, Options, Server, ask, decide, digest, error, info, offset, replica_of, send, send_words, wait_for_replicas,
 };
 
 /// A fact that `RL.INSPECT` tells.
@@ -192,4 +192,19 @@ fn planted_bytes_are_refused_or_answered_and_the_server_lives() {
         }
     }
     assert_eq!(decide(&mut redis, "RL.PEEK k")[0], 1);
+}
+
+#[test]
+fn a_full_log_too_is_brought_to_now_when_the_clock_went_back() {
+    let mut server = Options::new().with_clock().start();
+    let mut redis = server.connect();
+    for (at, cost) in [(0, 1), (1_000, 1), (9_000_000, 5)] {
+        server.clock().set(NOON + at);
+        decide(&mut redis, &format!("RL.SLIDINGLOG k 10 10s {cost}"));
+    }
+    ask::<()>(&mut redis, "CONFIG SET rl.max-log-entries 2");
+    server.clock().set(NOON + 5_000);
+    assert!(error(&mut redis, "RL.SLIDINGLOG k 10 10s").starts_with("ERR the log is full"));
+    assert_eq!(fact(&mut redis, "k", "last_ms"), (NOON + 5_000) / 1_000);
+    assert_eq!(fact(&mut redis, "k", "used"), 7);
 }

@@ -306,7 +306,7 @@ impl<'a> State<'a> {
     }
 
     /// What is used stays used when the clock went back: what is later than `now` becomes one entry of now. `None` if nothing is.
-    fn seen_from(&self, now: Micros) -> Option<Plan> {
+    pub fn seen_from(&self, now: Micros) -> Option<Plan> {
         let (head, later) = self.before_now(now);
         let entry = Entry { time: now.get(), cost: later };
         (later > 0).then(|| Plan::appending(head, self.bytes, entry).0).filter(Plan::is_possible)
