@@ -30,3 +30,18 @@ elapsed() {
 
 # Where scripts/servers puts test servers, and where the tests look for them.
 servers_dir() { printf '%s' "${REDIS_RL_SERVERS:-${XDG_CACHE_HOME:-$HOME/.cache}/redis-rl/servers}"; }
+
+# part NAME COMMAND...: runs a part of long work, says so, and keeps how long it took for `report_parts`.
+parts_begun=$(moment)
+parts_report=''
+part() {
+    local name=$1 started status=0
+    started=$(moment)
+    say "$name: ${*:2}"
+    "${@:2}" || status=$?
+    parts_report+=$(printf '%-8s %6s s' "$name" "$(elapsed "$started")")$'\n'
+    return "$status"
+}
+
+# The seconds that each part took, and all since the script began.
+report_parts() { printf '\n%s%-8s %6s s\n' "$parts_report" total "$(elapsed "$parts_begun")"; }

@@ -152,7 +152,8 @@ impl<A: Small> Subject for Stored<A> {
     }
 }
 
-fn moment(at: u64) -> Micros {
+/// A moment in the crate's terms.
+pub fn moment(at: u64) -> Micros {
     Micros::new(at).unwrap()
 }
 
@@ -160,7 +161,8 @@ fn units(cost: u64) -> Cost {
     Cost::new(cost).unwrap()
 }
 
-fn answer(decision: Decision) -> Answer {
+/// A decision in the model's terms.
+pub fn answer(decision: Decision) -> Answer {
     Answer {
         allowed: decision.allowed,
         limit: decision.limit,

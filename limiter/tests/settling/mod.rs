@@ -1,17 +1,17 @@
 //! Refunds and debits between ordinary calls, each answer held against the model that knows the whole history.
 
-use crate::harness::subject::Small;
+use crate::harness::subject::{Small, answer, moment};
 use crate::harness::{Algorithm, ParamsOf};
 use crate::model::fixed_window::FixedWindow;
 use crate::model::sliding_window::SlidingWindow;
 use crate::model::token_bucket::TokenBucket;
-use crate::model::{Answer, History, MOST, Model, NEVER};
+use crate::model::{Answer, History, MOST, Model};
 use crate::random::check;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use rl_limiter::layout::State;
-use rl_limiter::{Age, Cost, Decision, Limiter, Micros, Refundable, RetryAfter};
+use rl_limiter::{Age, Cost, Decision, Limiter, Micros, Refundable};
 
 const NOON: u64 = 1_796_040_000_000_000;
 
@@ -154,23 +154,6 @@ where
 fn same(told: Answer, promised: Answer, step: &Step) -> Result<Answer, TestCaseError> {
     prop_assert_eq!(told, promised, "{:?}", step);
     Ok(told)
-}
-
-fn moment(at: u64) -> Micros {
-    Micros::new(at).unwrap()
-}
-
-fn answer(decision: Decision) -> Answer {
-    Answer {
-        allowed: decision.allowed,
-        limit: decision.limit,
-        remaining: decision.remaining,
-        retry_after: match decision.retry_after {
-            RetryAfter::Millis(millis) => i64::try_from(millis).unwrap(),
-            RetryAfter::Never => NEVER,
-        },
-        reset_after: decision.reset_after,
-    }
 }
 
 #[test]
