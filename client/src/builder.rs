@@ -1,0 +1,157 @@
+//! How a limiter is set up.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind};
+use crate::fallback::Outage;
+use crate::limiter::Limiter;
+use crate::observe::Observer;
+use crate::redis::{Address, Servers};
+
+/// What a limiter is set up with.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub deadline: Duration,
+    pub connect_timeout: Duration,
+    pub on_outage: Outage,
+    pub on_fault: Outage,
+    pub nodes: Option<u32>,
+    pub prefix: String,
+    pub most_local_keys: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_millis(50),
+            connect_timeout: Duration::from_secs(1),
+            on_outage: Outage::LocalShare,
+            on_fault: Outage::Closed,
+            nodes: None,
+            prefix: "rl".to_owned(),
+            most_local_keys: 100_000,
+        }
+    }
+}
+
+impl Settings {
+    /// How many nodes share each limit when Redis is away.
+    pub fn nodes(&self) -> NonZeroU32 {
+        self.nodes.and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let invalid = |text: &str| Err(Error::new(ErrorKind::Invalid, text));
+        if self.deadline.is_zero() || self.connect_timeout.is_zero() {
+            return invalid("the deadline and the connect timeout must be more than 0");
+        }
+        if self.nodes == Some(0) {
+            return invalid("the number of nodes must be at least 1");
+        }
+        if self.prefix.contains(['{', '}']) {
+            return invalid("a prefix must not have braces, which choose the slot of a key in a cluster");
+        }
+        Ok(())
+    }
+}
+
+/// Sets up a [`Limiter`].
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use redis_rl_client::{Limiter, Outage};
+///
+/// # fn main() -> Result<(), redis_rl_client::Error> {
+/// let limiter = Limiter::builder("redis://127.0.0.1:6379")
+///     .deadline(Duration::from_millis(20))
+///     .on_outage(Outage::LocalShare)
+///     .nodes(4)
+///     .connect_lazy()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    address: Address,
+    settings: Settings,
+}
+
+impl Builder {
+    pub(crate) fn new(address: Address) -> Self {
+        Self { address, settings: Settings::default() }
+    }
+
+    /// The longest that a call may take, connecting and following redirections included; more than 0, by default 50 ms. What takes longer is an outage.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.settings.deadline = deadline;
+        self
+    }
+
+    /// The longest that making a connection may take; more than 0, by default 1 s. It goes on when the deadline of the call that asked for it
+    /// has passed.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.connect_timeout = timeout;
+        self
+    }
+
+    /// What decides while Redis is away: by default [`Outage::LocalShare`].
+    #[must_use]
+    pub fn on_outage(mut self, outage: Outage) -> Self {
+        self.settings.on_outage = outage;
+        self
+    }
+
+    /// What decides when Redis refuses for reasons that do not pass by themselves (no such command, no permission, a key of another type):
+    /// by default [`Outage::Closed`], so that a fault is seen before the limit is missed.
+    #[must_use]
+    pub fn on_fault(mut self, outage: Outage) -> Self {
+        self.settings.on_fault = outage;
+        self
+    }
+
+    /// How many servers share each limit under [`Outage::LocalShare`], this one included: at least 1. By default 1, which is wrong for
+    /// a fleet, and warned of.
+    #[must_use]
+    pub fn nodes(mut self, nodes: u32) -> Self {
+        self.settings.nodes = Some(nodes);
+        self
+    }
+
+    /// What all keys begin with, in front of `:{subject}:policy`; without braces, by default `rl`.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.settings.prefix = prefix.into();
+        self
+    }
+
+    /// For about how many keys denials, and likewise local shares, are kept in this process: by default 100 000, some 20 MB when
+    /// all are in use. Beyond it what would be forgotten first is forgotten at once.
+    #[must_use]
+    pub fn most_local_keys(mut self, most: usize) -> Self {
+        self.settings.most_local_keys = most;
+        self
+    }
+
+    /// The limiter, whether Redis is there or not: connections are made when they are first needed.
+    ///
+    /// [`ErrorKind::Invalid`] if a URL can't be read or a setting is out of range. Checks need a tokio runtime; this does not.
+    pub fn connect_lazy(self) -> Result<Limiter, Error> {
+        self.settings.check()?;
+        let observer = Observer::default();
+        let servers = Servers::new(&self.address, &self.settings, &observer)?;
+        if self.settings.nodes.is_none() && self.settings.on_outage == Outage::LocalShare {
+            observer.nodes_unknown();
+        }
+        Ok(Limiter::with_servers(servers, self.settings, observer))
+    }
+
+    /// The limiter, once it has reached Redis; an error if that fails within the connect timeout.
+    pub async fn connect(self) -> Result<Limiter, Error> {
+        let limiter = self.connect_lazy()?;
+        limiter.reach().await?;
+        Ok(limiter)
+    }
+}

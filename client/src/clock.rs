@@ -1,0 +1,34 @@
+//! The time, as limiters in this process see it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rl_limiter::Micros;
+use tokio::time::Instant;
+
+/// The wall clock when it was made, and from then on the monotonic clock: it never steps, and windows are aligned to the Unix
+/// epoch. In a test that pauses tokio's time, it pauses too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    epoch: Micros,
+    started: Instant,
+}
+
+impl Clock {
+    pub fn new() -> Self {
+        Self::starting_at(SystemTime::now())
+    }
+
+    pub fn starting_at(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { epoch: micros(since.as_micros()), started: Instant::now() }
+    }
+
+    pub fn now(&self) -> Micros {
+        let elapsed = self.started.elapsed().as_micros();
+        micros(u128::from(self.epoch.get()).saturating_add(elapsed))
+    }
+}
+
+fn micros(micros: u128) -> Micros {
+    u64::try_from(micros).ok().and_then(Micros::new).unwrap_or(Micros::MAX)
+}

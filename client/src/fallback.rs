@@ -1,0 +1,52 @@
+//! Who decides when Redis can't be asked.
+
+use std::num::NonZeroU32;
+
+use rl_limiter::{Cost, Decision, Micros};
+
+use crate::memory::Memory;
+use crate::rule::Algorithm;
+
+/// What decides a check that Redis could not be asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outage {
+    /// All is allowed: for what is cheap to serve. The limit is gone.
+    Open,
+    /// Nothing is allowed: for logins, messages that cost money, other people's paid services.
+    Closed,
+    /// Each server decides in its own memory by its part of the limit: capacity and rate divided by the number of
+    /// [nodes](crate::Builder::nodes), so that the sum over the fleet stays near the limit.
+    ///
+    /// A part is rounded down, and at least 1: with more nodes than the limit has units the sum is the number of nodes. If the
+    /// number of nodes is wrong, the sum is off by as much: 8 servers that believe to be 4 admit twice the limit. What was used is kept
+    /// between outages, so a Redis that comes and goes hands out no fresh parts.
+    LocalShare,
+}
+
+impl Outage {
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::LocalShare => "local_share",
+        }
+    }
+}
+
+/// This server's part of each limit, and what was used of it.
+pub(crate) struct LocalShare {
+    nodes: NonZeroU32,
+    memory: Memory,
+}
+
+impl LocalShare {
+    /// One of so many nodes, for about `most` keys.
+    pub fn new(nodes: NonZeroU32, most: usize) -> Self {
+        Self { nodes, memory: Memory::new(most) }
+    }
+
+    /// `None` where this can't decide: what is kept under the key is of another algorithm, or a full log.
+    pub fn decide(&self, algorithm: Algorithm, key: &str, cost: Cost, now: Micros) -> Option<Decision> {
+        self.memory.decide(algorithm.share(self.nodes), key, cost, now).ok()
+    }
+}

@@ -1,0 +1,374 @@
+//! The limiter: asks, and decides in every case.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rl_limiter::{Age, Cost, RetryAfter};
+
+use crate::builder::{Builder, Settings};
+use crate::clock::Clock;
+use crate::decision::{Decision, Source};
+use crate::deny_cache::DenyCache;
+use crate::error::{Error, ErrorKind};
+use crate::fallback::{LocalShare, Outage};
+use crate::key::key;
+use crate::memory::Memory;
+use crate::observe::Observer;
+use crate::policy::Policy;
+use crate::redis::{Address, Command, Reply, Servers};
+use crate::rule::Algorithm;
+
+/// When to come back while nobody can decide: outages are looked at ten times a second.
+const CLOSED_FOR_MILLIS: u64 = 1_000;
+
+/// Checks requests against policies. Cheap to clone; clones share connections and all that is remembered.
+///
+/// A check costs one round trip to Redis, and never more than the deadline. What Redis denied is denied here for as long as it said,
+/// at most a second, without asking again. When Redis can't be asked, the [`Outage`] policy decides.
+///
+/// Dropping the last clone ends its tasks and connections.
+#[derive(Clone)]
+pub struct Limiter(Arc<Inner>);
+
+struct Inner {
+    backend: Backend,
+    settings: Settings,
+    clock: Clock,
+    deny_cache: DenyCache,
+    local_share: LocalShare,
+    observer: Observer,
+}
+
+enum Backend {
+    Redis(Servers),
+    Memory(Memory),
+}
+
+/// What became of a debit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Debit {
+    /// What a check of cost 1 would now be told.
+    pub decision: Decision,
+    /// Units that did not fit any more: a bucket's debt ends at its capacity.
+    pub rest: u64,
+}
+
+impl Limiter {
+    /// For one server, by its URL: `redis://[[user]:password@]host[:port][/database]`.
+    pub fn builder(url: impl Into<String>) -> Builder {
+        Builder::new(Address::Single(url.into()))
+    }
+
+    /// For a cluster, by the URLs of some of its nodes; the others are found through them.
+    pub fn cluster<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Builder {
+        Builder::new(Address::Cluster(urls.into_iter().map(Into::into).collect()))
+    }
+
+    /// For the primary that sentinels know under a name, by the URLs of the sentinels.
+    ///
+    /// User, password and database of the first URL are those of the primary; the sentinels are asked without.
+    pub fn sentinel<U: Into<String>>(urls: impl IntoIterator<Item = U>, name: impl Into<String>) -> Builder {
+        Builder::new(Address::Sentinel { urls: urls.into_iter().map(Into::into).collect(), name: name.into() })
+    }
+
+    /// For a user's own unit tests: decides by the same algorithms in this process, without Redis. Time is tokio's, so a test that
+    /// [pauses](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) it can let hours pass at once.
+    ///
+    /// ```
+    /// use redis_rl_client::{HOUR, Limiter, Policy};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), redis_rl_client::PolicyError> {
+    /// let limiter = Limiter::in_memory();
+    /// let logins = Policy::sliding_log("logins", 2, HOUR)?;
+    /// assert!(limiter.check(&logins, "alice").await.allowed);
+    /// assert!(limiter.check(&logins, "alice").await.allowed);
+    /// assert!(!limiter.check(&logins, "alice").await.allowed);
+    /// assert!(limiter.check(&logins, "bob").await.allowed);
+    ///
+    /// tokio::time::pause();
+    /// tokio::time::advance(HOUR).await;
+    /// assert!(limiter.check(&logins, "alice").await.allowed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_memory() -> Self {
+        Self::in_memory_at(SystemTime::now())
+    }
+
+    /// The same, with a clock that starts at `time`: windows are aligned to it.
+    pub fn in_memory_at(time: SystemTime) -> Self {
+        let settings = Settings::default();
+        let memory = Memory::new(settings.most_local_keys);
+        Self::new(Backend::Memory(memory), settings, Clock::starting_at(time), Observer::default())
+    }
+
+    pub(crate) fn with_servers(servers: Servers, settings: Settings, observer: Observer) -> Self {
+        Self::new(Backend::Redis(servers), settings, Clock::new(), observer)
+    }
+
+    fn new(backend: Backend, settings: Settings, clock: Clock, observer: Observer) -> Self {
+        let most = settings.most_local_keys;
+        let (deny_cache, local_share) = (DenyCache::new(most), LocalShare::new(settings.nodes(), most));
+        Self(Arc::new(Inner { backend, settings, clock, deny_cache, local_share, observer }))
+    }
+
+    /// Decides a request of a subject: a user, an API key, an address; any bytes, though not a missing identity, which is nobody
+    /// in particular.
+    pub async fn check(&self, policy: &Policy, subject: impl AsRef<[u8]>) -> Decision {
+        self.check_n(policy, subject, 1).await
+    }
+
+    /// Decides a request that costs `cost` units, from 0 to 2^53 − 1. A cost of 0 takes nothing and is answered as a cost of 1 would be.
+    pub async fn check_n(&self, policy: &Policy, subject: impl AsRef<[u8]>, cost: u64) -> Decision {
+        let key = self.key(policy, subject.as_ref());
+        let decision = match self.decide(policy, &key, cost).await {
+            Ok(decision) => decision,
+            Err(error) => self.fall_back(policy, &key, cost, &error),
+        };
+        self.shown(policy, decision)
+    }
+
+    /// Decides as [`Limiter::check`] does, but says why Redis could not be asked instead of falling back.
+    pub async fn try_check(&self, policy: &Policy, subject: impl AsRef<[u8]>) -> Result<Decision, Error> {
+        self.try_check_n(policy, subject, 1).await
+    }
+
+    /// Decides as [`Limiter::check_n`] does, but says why Redis could not be asked instead of falling back.
+    pub async fn try_check_n(&self, policy: &Policy, subject: impl AsRef<[u8]>, cost: u64) -> Result<Decision, Error> {
+        let key = self.key(policy, subject.as_ref());
+        let decision = self.decide(policy, &key, cost).await?;
+        Ok(self.shown(policy, decision))
+    }
+
+    /// What a check would be told now, by this policy's numbers, with nothing taken: `remaining` and `reset_after` are those before it.
+    pub async fn peek(&self, policy: &Policy, subject: impl AsRef<[u8]>) -> Result<Decision, Error> {
+        let key = self.key(policy, subject.as_ref());
+        let decision = self.ask(policy, &key, Cost::new(0).unwrap_or(Cost::ONE)).await?;
+        Ok(self.answer(policy, decision, self.source()))
+    }
+
+    /// Gives back what turned out not to be used, never beyond unused: of `amount` units taken `age` ago, what has not come back by
+    /// itself since. Without an age they count as taken just now. What a check of cost 1 is then told.
+    ///
+    /// Give back only what Redis took (see [`Decision::source`]). Leaky buckets take nothing back: [`ErrorKind::Invalid`]. Is never sent
+    /// twice; after [`ErrorKind::Deadline`] it may have happened.
+    pub async fn refund(
+        &self,
+        policy: &Policy,
+        subject: impl AsRef<[u8]>,
+        amount: u64,
+        age: Option<Duration>,
+    ) -> Result<Decision, Error> {
+        let key = self.key(policy, subject.as_ref());
+        let amount = units(amount)?;
+        let age = age.map(self::age).transpose()?;
+        if policy.rule().queues() {
+            return Err(Error::new(ErrorKind::Invalid, "a leaky bucket limiter takes nothing back"));
+        }
+        let refunded = match &self.0.backend {
+            Backend::Memory(memory) => memory.refund(&key, amount, age, self.0.clock.now()),
+            Backend::Redis(servers) => {
+                let (amount, age) = (amount.get().to_string(), age.map(in_millis));
+                let mut arguments = vec![amount.as_str()];
+                if let Some(age) = &age {
+                    arguments.extend(["AGE", age]);
+                }
+                let reply = self.send(servers, Command::new("RL.REFUND", &key, &arguments)).await;
+                reply.and_then(|reply| reply.map(|reply| reply.decision()).transpose())
+            }
+        };
+        self.0.deny_cache.forget(&key);
+        let decision = self.noted(refunded)?.unwrap_or_else(|| unused(policy));
+        Ok(self.answer(policy, decision, self.source()))
+    }
+
+    /// Takes `amount` from a token bucket whatever is there, as costs that are known only afterwards are, down to a balance of
+    /// −capacity. Other algorithms have no debts: [`ErrorKind::Invalid`].
+    ///
+    /// Is never sent twice; after [`ErrorKind::Deadline`] it may have happened.
+    pub async fn debit(&self, policy: &Policy, subject: impl AsRef<[u8]>, amount: u64) -> Result<Debit, Error> {
+        let key = self.key(policy, subject.as_ref());
+        let amount = units(amount)?;
+        let rule = policy.rule();
+        let Algorithm::TokenBucket(bucket) = rule.algorithm else {
+            return Err(Error::new(ErrorKind::Invalid, "only a token bucket can be debited"));
+        };
+        let debited = match &self.0.backend {
+            Backend::Memory(memory) => memory.debit(bucket, &key, amount, self.0.clock.now()),
+            Backend::Redis(servers) => {
+                let [capacity, rate] = &*rule.arguments;
+                let amount = amount.get().to_string();
+                let command = Command::new("RL.DEBIT", &key, &[capacity, rate, &amount]);
+                self.send(servers, command).await.and_then(|reply| reply.unwrap_or_default().debit())
+            }
+        };
+        let (decision, rest) = self.noted(debited)?;
+        Ok(Debit { decision: self.answer(policy, decision, self.source()), rest })
+    }
+
+    /// Waits until Redis is reached.
+    pub(crate) async fn reach(&self) -> Result<(), Error> {
+        match &self.0.backend {
+            Backend::Redis(servers) => servers.reach().await,
+            Backend::Memory(_) => Ok(()),
+        }
+    }
+
+    fn key(&self, policy: &Policy, subject: &[u8]) -> String {
+        key(&self.0.settings.prefix, subject, policy.name())
+    }
+
+    fn source(&self) -> Source {
+        match self.0.backend {
+            Backend::Redis(_) => Source::Redis,
+            Backend::Memory(_) => Source::Memory,
+        }
+    }
+
+    /// From the deny cache, or else by asking.
+    async fn decide(&self, policy: &Policy, key: &str, cost: u64) -> Result<Decision, Error> {
+        let units = self.noted(units(cost))?;
+        let Inner { deny_cache, clock, .. } = &*self.0;
+        if cost > 0
+            && let Some(denial) = deny_cache.find(key, cost, clock.now())
+        {
+            return Ok(self.answer(policy, denial, Source::DenyCache));
+        }
+        let decision = self.ask(policy, key, units).await?;
+        if let Backend::Redis(_) = self.0.backend
+            && cost > 0
+        {
+            deny_cache.remember(key, cost, decision, clock.now());
+        }
+        Ok(self.answer(policy, decision, self.source()))
+    }
+
+    async fn ask(&self, policy: &Policy, key: &str, cost: Cost) -> Result<rl_limiter::Decision, Error> {
+        let rule = policy.rule();
+        let decided = match &self.0.backend {
+            Backend::Memory(memory) => memory.decide(rule.algorithm, key, cost, self.0.clock.now()),
+            Backend::Redis(servers) => {
+                let [limit, pace] = &*rule.arguments;
+                let cost = cost.get().to_string();
+                let command = Command::new(rule.command(), key, &[limit, pace, &cost]);
+                self.send(servers, command).await.and_then(|reply| reply.unwrap_or_default().decision())
+            }
+        };
+        self.noted(decided)
+    }
+
+    async fn send(&self, servers: &Servers, command: Command) -> Result<Option<Reply>, Error> {
+        let asked = tokio::time::Instant::now();
+        let reply = servers.ask(&command).await;
+        self.0.observer.asked(asked.elapsed());
+        reply
+    }
+
+    /// Reports an error on its way to the caller.
+    fn noted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.inspect_err(|error| self.0.observer.failed(error))
+    }
+
+    /// Decides without Redis.
+    fn fall_back(&self, policy: &Policy, key: &str, cost: u64, error: &Error) -> Decision {
+        let settings = &self.0.settings;
+        let outage = if error.is_outage() { policy.outage().unwrap_or(settings.on_outage) } else { settings.on_fault };
+        let share = match outage {
+            Outage::LocalShare => self.local_decision(policy, key, cost),
+            Outage::Open | Outage::Closed => None,
+        };
+        let limit = policy.limit();
+        let (outage, decision) = match (outage, share) {
+            (Outage::LocalShare, Some(decision)) => (outage, decision),
+            (Outage::Open, _) => {
+                let retry_after = RetryAfter::Millis(0);
+                (outage, rl_limiter::Decision { allowed: true, limit, remaining: 0, retry_after, reset_after: 0 })
+            }
+            _ => {
+                let retry_after = RetryAfter::Millis(CLOSED_FOR_MILLIS);
+                let decision =
+                    rl_limiter::Decision { allowed: false, limit, remaining: 0, retry_after, reset_after: 0 };
+                (Outage::Closed, decision)
+            }
+        };
+        let source = Source::Fallback(outage);
+        Decision { remaining: None, reset_after: None, ..self.answer(policy, decision, source) }
+    }
+
+    fn local_decision(&self, policy: &Policy, key: &str, cost: u64) -> Option<rl_limiter::Decision> {
+        let cost = Cost::new(cost)?;
+        let mut decision = self.0.local_share.decide(policy.rule().algorithm, key, cost, self.0.clock.now())?;
+        // More than this server's part, but not more than the limit: Redis may allow it when it is back.
+        if decision.retry_after == RetryAfter::Never && cost.get() <= policy.limit() {
+            decision.retry_after = RetryAfter::Millis(CLOSED_FOR_MILLIS);
+        }
+        Some(rl_limiter::Decision { limit: policy.limit(), ..decision })
+    }
+
+    fn answer(&self, policy: &Policy, decision: rl_limiter::Decision, source: Source) -> Decision {
+        let wait = match decision.retry_after {
+            RetryAfter::Millis(millis) => Some(Duration::from_millis(millis)),
+            RetryAfter::Never => None,
+        };
+        let (retry_after, delay) = if decision.allowed {
+            let delay = wait.filter(|_| policy.rule().queues());
+            (Some(Duration::ZERO), delay.unwrap_or_default())
+        } else {
+            (wait, Duration::ZERO)
+        };
+        Decision {
+            allowed: decision.allowed,
+            limit: decision.limit,
+            remaining: Some(decision.remaining),
+            retry_after,
+            reset_after: Some(Duration::from_millis(decision.reset_after)),
+            delay,
+            source,
+            shadow_denied: false,
+            policy: policy.shared_name(),
+        }
+    }
+
+    /// A decision as the caller gets it.
+    fn shown(&self, policy: &Policy, decision: Decision) -> Decision {
+        let decision = if policy.is_shadow() { decision.shadowed() } else { decision };
+        self.0.observer.decided(&decision);
+        decision
+    }
+}
+
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}
+
+/// What a policy answers where nothing was taken.
+fn unused(policy: &Policy) -> rl_limiter::Decision {
+    let limit = policy.limit();
+    let (allowed, retry_after) = match limit {
+        0 => (false, RetryAfter::Never),
+        _ => (true, RetryAfter::Millis(0)),
+    };
+    rl_limiter::Decision { allowed, limit, remaining: limit, retry_after, reset_after: 0 }
+}
+
+fn units(units: u64) -> Result<Cost, Error> {
+    Cost::new(units)
+        .ok_or_else(|| Error::new(ErrorKind::Invalid, "a cost or amount must be from 0 to 9007199254740991"))
+}
+
+fn age(age: Duration) -> Result<Age, Error> {
+    let micros = u64::try_from(age.as_micros()).ok();
+    let allowed = "an age must be a duration from 0 to 36500 days";
+    micros.and_then(Age::from_micros).ok_or_else(|| Error::new(ErrorKind::Invalid, allowed))
+}
+
+/// As the commands take it.
+fn in_millis(age: Age) -> String {
+    let micros = age.as_micros();
+    format!("{}.{:03}ms", micros / 1_000, micros % 1_000)
+}

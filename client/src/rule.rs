@@ -1,0 +1,100 @@
+//! An algorithm with its parameters, as it is decided here and as Redis is asked.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rl_limiter::{Capacity, FixedWindow, LeakyBucket, Limit, Rate, SlidingLog, SlidingWindow, TokenBucket};
+
+/// An algorithm with its parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Algorithm {
+    FixedWindow(FixedWindow),
+    SlidingWindow(SlidingWindow),
+    SlidingLog(SlidingLog),
+    TokenBucket(TokenBucket),
+    LeakyBucket { capacity: Capacity, rate: Rate },
+}
+
+impl Algorithm {
+    /// The most that can be had at once.
+    pub fn limit(self) -> Limit {
+        match self {
+            Self::FixedWindow(limiter) => limiter.limit(),
+            Self::SlidingWindow(limiter) => limiter.limit(),
+            Self::SlidingLog(limiter) => limiter.limit(),
+            Self::TokenBucket(limiter) => limiter.capacity(),
+            Self::LeakyBucket { capacity, .. } => capacity,
+        }
+    }
+
+    /// The window, or how long an empty bucket takes to refill.
+    pub fn window(self) -> Duration {
+        let window = match self {
+            Self::FixedWindow(limiter) => limiter.window(),
+            Self::SlidingWindow(limiter) => limiter.window(),
+            Self::SlidingLog(limiter) => limiter.window(),
+            Self::TokenBucket(limiter) => return until_full(limiter.capacity(), limiter.rate()),
+            Self::LeakyBucket { capacity, rate } => return until_full(capacity, rate),
+        };
+        Duration::from_micros(window.as_micros())
+    }
+
+    /// The part of it that one of so many nodes may give out: its limit or capacity is divided and rounded down, but at least 1
+    /// (unless it is 0), and its rate is divided exactly.
+    pub fn share(self, nodes: NonZeroU32) -> Self {
+        let limit = self.limit();
+        let part = limit.get() / u64::from(nodes.get());
+        let limit = Limit::new(part.max(1).min(limit.get())).unwrap_or(limit);
+        let slower = |rate: Rate| {
+            let micros = rate.micros().checked_mul(nodes.get().into());
+            micros.and_then(|micros| Rate::new(rate.units(), micros))
+        };
+        match self {
+            Self::FixedWindow(limiter) => Self::FixedWindow(FixedWindow::new(limit, limiter.window())),
+            Self::SlidingWindow(limiter) => Self::SlidingWindow(SlidingWindow::new(limit, limiter.window())),
+            Self::SlidingLog(limiter) => Self::SlidingLog(SlidingLog::new(limit, limiter.window())),
+            Self::TokenBucket(limiter) => {
+                let rate = slower(limiter.rate()).unwrap_or(limiter.rate());
+                Self::TokenBucket(TokenBucket::new(limit, rate))
+            }
+            Self::LeakyBucket { rate, .. } => Self::LeakyBucket { capacity: limit, rate: slower(rate).unwrap_or(rate) },
+        }
+    }
+}
+
+/// An algorithm with its parameters, and how Redis is asked to decide by it.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub algorithm: Algorithm,
+    /// The limit or capacity and the window or rate, as the command takes them.
+    pub arguments: Arc<[String; 2]>,
+}
+
+impl Rule {
+    pub fn new(algorithm: Algorithm, pace: String) -> Self {
+        Self { algorithm, arguments: Arc::new([algorithm.limit().get().to_string(), pace]) }
+    }
+
+    /// The command that decides by it.
+    pub fn command(&self) -> &'static str {
+        match self.algorithm {
+            Algorithm::FixedWindow(_) => "RL.FIXED",
+            Algorithm::SlidingWindow(_) => "RL.SLIDING",
+            Algorithm::SlidingLog(_) => "RL.SLIDINGLOG",
+            Algorithm::TokenBucket(_) => "RL.TOKENBUCKET",
+            Algorithm::LeakyBucket { .. } => "RL.LEAKY",
+        }
+    }
+
+    /// Whether what is allowed is told to wait for its turn.
+    pub fn queues(&self) -> bool {
+        matches!(self.algorithm, Algorithm::LeakyBucket { .. })
+    }
+}
+
+/// Rounded up to microseconds.
+fn until_full(capacity: Capacity, rate: Rate) -> Duration {
+    let parts = u128::from(capacity.get()) * u128::from(rate.micros());
+    Duration::from_micros(u64::try_from(parts.div_ceil(rate.units().into())).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,123 @@
+//! What is kept by key in this process: concurrent, and bounded.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::{Mutex, PoisonError};
+
+use rl_limiter::Micros;
+
+/// So many keys share a lock.
+const SHARDS: usize = 64;
+
+/// Something that can be forgotten from some moment on.
+pub(crate) trait Passing {
+    /// The first moment at which it makes no difference whether it is there.
+    fn over_at(&self) -> Micros;
+}
+
+/// Values by key. What is over counts as missing; it is collected when room is needed. When all room is taken by what is not
+/// over, the value that would be over first makes way.
+pub(crate) struct Table<V> {
+    shards: Box<[Mutex<HashMap<Box<str>, V>>]>,
+    hasher: RandomState,
+    most_in_a_shard: usize,
+}
+
+impl<V: Passing> Table<V> {
+    /// For about `most` keys, rounded up to a multiple of 64.
+    pub fn new(most: usize) -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { shards, hasher: RandomState::new(), most_in_a_shard: most.div_ceil(SHARDS).max(1) }
+    }
+
+    /// Lets `look` see, and change in place, the value of a key; where it returns a value too, that takes its place. Nobody else
+    /// sees the key meanwhile.
+    pub fn with<R>(&self, key: &str, now: Micros, look: impl FnOnce(Option<&mut V>) -> (R, Option<V>)) -> R {
+        let index = self.hasher.hash_one(key) as usize % SHARDS;
+        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let present = shard.get_mut(key);
+        let is_new = present.is_none();
+        let (result, next) = look(present.filter(|value| now < value.over_at()));
+        if let Some(next) = next {
+            if is_new && shard.len() >= self.most_in_a_shard {
+                make_room(&mut shard, now);
+            }
+            shard.insert(key.into(), next);
+        }
+        result
+    }
+
+    /// Forgets a key.
+    pub fn forget(&self, key: &str) {
+        let index = self.hasher.hash_one(key) as usize % SHARDS;
+        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
+fn make_room<V: Passing>(shard: &mut HashMap<Box<str>, V>, now: Micros) {
+    let before = shard.len();
+    shard.retain(|_, value| now < value.over_at());
+    if shard.len() == before {
+        let first = shard.iter().min_by_key(|(_, value)| value.over_at()).map(|(key, _)| key.clone());
+        if let Some(first) = first {
+            shard.remove(&first);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Passing, Table};
+    use rl_limiter::Micros;
+
+    struct Until(u64);
+
+    impl Passing for Until {
+        fn over_at(&self) -> Micros {
+            Micros::new(self.0).unwrap_or(Micros::MAX)
+        }
+    }
+
+    fn at(micros: u64) -> Micros {
+        Micros::new(micros).unwrap_or(Micros::MAX)
+    }
+
+    fn put(table: &Table<Until>, key: &str, now: u64, until: u64) {
+        table.with(key, at(now), |_| ((), Some(Until(until))));
+    }
+
+    fn has(table: &Table<Until>, key: &str, now: u64) -> bool {
+        table.with(key, at(now), |value| (value.is_some(), None))
+    }
+
+    fn kept(table: &Table<Until>) -> usize {
+        table.shards.iter().map(|shard| shard.lock().map_or(0, |shard| shard.len())).sum()
+    }
+
+    #[test]
+    fn what_is_over_counts_as_missing() {
+        let table = Table::new(1);
+        put(&table, "key", 0, 10);
+        assert!(has(&table, "key", 9));
+        assert!(!has(&table, "key", 10));
+        table.forget("key");
+        assert!(!has(&table, "key", 9));
+    }
+
+    #[test]
+    fn it_holds_no_more_than_it_may_and_drops_what_is_over_first() {
+        let table = Table::new(640);
+        put(&table, "lasting", 0, 1_000_000);
+        for index in 0..100_000 {
+            put(&table, &index.to_string(), 0, 10 + index);
+        }
+        assert!(kept(&table) <= 640, "{} are kept", kept(&table));
+        assert!(has(&table, "lasting", 0), "what lasts longest made way");
+        for index in 0..64_000 {
+            put(&table, &format!("later {index}"), 500_000, 500_001);
+        }
+        assert!(kept(&table) <= 640, "{} are kept", kept(&table));
+        assert!(has(&table, "lasting", 500_000), "what lasts longest made way for what is over");
+    }
+}
