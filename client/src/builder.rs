@@ -3,11 +3,13 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use redis::RedisConnectionInfo;
+
 use crate::error::{Error, ErrorKind};
 use crate::fallback::Outage;
 use crate::limiter::Limiter;
 use crate::observe::Observer;
-use crate::redis::{Address, Servers};
+use crate::servers::{Address, Servers};
 
 /// What a limiter is set up with.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct Settings {
     pub nodes: Option<u32>,
     pub prefix: String,
     pub most_local_keys: usize,
+    /// How the primary that sentinels know is logged in to.
+    pub primary: RedisConnectionInfo,
 }
 
 impl Default for Settings {
@@ -31,6 +35,7 @@ impl Default for Settings {
             nodes: None,
             prefix: "rl".to_owned(),
             most_local_keys: 100_000,
+            primary: RedisConnectionInfo::default(),
         }
     }
 }
@@ -132,6 +137,20 @@ impl Builder {
     #[must_use]
     pub fn most_local_keys(mut self, most: usize) -> Self {
         self.settings.most_local_keys = most;
+        self
+    }
+
+    /// User and password at the primary that sentinels know; those in the URLs are for the sentinels. Without effect elsewhere.
+    #[must_use]
+    pub fn primary_login(mut self, user: &str, password: &str) -> Self {
+        self.settings.primary = self.settings.primary.set_username(user).set_password(password);
+        self
+    }
+
+    /// The number of the database at the primary that sentinels know: by default 0. Without effect elsewhere.
+    #[must_use]
+    pub fn primary_database(mut self, number: u32) -> Self {
+        self.settings.primary = self.settings.primary.set_db(number.into());
         self
     }
 

@@ -19,6 +19,21 @@ pub enum Source {
     Fallback(Outage),
 }
 
+impl Source {
+    /// For metrics.
+    #[cfg(feature = "metrics")]
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::DenyCache => "deny_cache",
+            Self::Memory => "memory",
+            Self::Fallback(Outage::Open) => "fallback_open",
+            Self::Fallback(Outage::Closed) => "fallback_closed",
+            Self::Fallback(Outage::LocalShare) => "fallback_local_share",
+        }
+    }
+}
+
 /// The answer to a check. There is one in every case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

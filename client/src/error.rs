@@ -34,6 +34,7 @@ impl ErrorKind {
     }
 
     /// For metrics and logs.
+    #[cfg(any(feature = "metrics", feature = "tracing"))]
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",

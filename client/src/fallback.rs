@@ -23,16 +23,6 @@ pub enum Outage {
     LocalShare,
 }
 
-impl Outage {
-    pub(crate) const fn label(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Closed => "closed",
-            Self::LocalShare => "local_share",
-        }
-    }
-}
-
 /// This server's part of each limit, and what was used of it.
 pub(crate) struct LocalShare {
     nodes: NonZeroU32,

@@ -18,8 +18,8 @@ mod limiter;
 mod memory;
 mod observe;
 mod policy;
-mod redis;
 mod rule;
+mod servers;
 mod table;
 
 pub use builder::Builder;

@@ -16,8 +16,8 @@ use crate::key::key;
 use crate::memory::Memory;
 use crate::observe::Observer;
 use crate::policy::Policy;
-use crate::redis::{Address, Command, Reply, Servers};
 use crate::rule::Algorithm;
+use crate::servers::{Address, Command, Reply, Servers};
 
 /// When to come back while nobody can decide: outages are looked at ten times a second.
 const CLOSED_FOR_MILLIS: u64 = 1_000;
@@ -68,7 +68,7 @@ impl Limiter {
 
     /// For the primary that sentinels know under a name, by the URLs of the sentinels.
     ///
-    /// User, password and database of the first URL are those of the primary; the sentinels are asked without.
+    /// User and password in the URLs are for the sentinels; see [`Builder::primary_login`] for those at the primary.
     pub fn sentinel<U: Into<String>>(urls: impl IntoIterator<Item = U>, name: impl Into<String>) -> Builder {
         Builder::new(Address::Sentinel { urls: urls.into_iter().map(Into::into).collect(), name: name.into() })
     }

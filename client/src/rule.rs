@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rl_limiter::{Capacity, FixedWindow, LeakyBucket, Limit, Rate, SlidingLog, SlidingWindow, TokenBucket};
+use rl_limiter::{Capacity, FixedWindow, Limit, Rate, SlidingLog, SlidingWindow, TokenBucket};
 
 /// An algorithm with its parameters.
 #[derive(Clone, Copy, Debug)]

@@ -19,10 +19,12 @@ pub(crate) trait Passing {
 /// Values by key. What is over counts as missing; it is collected when room is needed. When all room is taken by what is not
 /// over, the value that would be over first makes way.
 pub(crate) struct Table<V> {
-    shards: Box<[Mutex<HashMap<Box<str>, V>>]>,
+    shards: Box<[Mutex<Shard<V>>]>,
     hasher: RandomState,
     most_in_a_shard: usize,
 }
+
+type Shard<V> = HashMap<Box<str>, V>;
 
 impl<V: Passing> Table<V> {
     /// For about `most` keys, rounded up to a multiple of 64.
@@ -55,7 +57,7 @@ impl<V: Passing> Table<V> {
     }
 }
 
-fn make_room<V: Passing>(shard: &mut HashMap<Box<str>, V>, now: Micros) {
+fn make_room<V: Passing>(shard: &mut Shard<V>, now: Micros) {
     let before = shard.len();
     shard.retain(|_, value| now < value.over_at());
     if shard.len() == before {

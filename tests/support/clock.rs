@@ -48,9 +48,10 @@ impl Clock {
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/clock.c");
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libclock.so");
         let fresh = library.with_extension(std::process::id().to_string());
+        let source = fresh.with_extension("c");
+        std::fs::write(&source, include_str!("clock.c")).unwrap();
         let compiled =
             Command::new("cc").args(["-O2", "-shared", "-fPIC", "-ldl", "-o"]).arg(&fresh).arg(&source).status();
         assert!(

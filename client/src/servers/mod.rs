@@ -1,0 +1,173 @@
+//! Asking Redis.
+
+mod breaker;
+mod directory;
+mod failure;
+mod flight;
+mod link;
+mod slots;
+
+use std::time::Duration;
+
+use redis::{Client, ConnectionInfo, IntoConnectionInfo as _, Value, io::tcp::TcpSettings};
+use rl_limiter::{Decision, RetryAfter};
+use tokio::time::Instant;
+
+use self::directory::{Directory, Teachers};
+use self::failure::{Failure, Redirect};
+use self::link::Link;
+use crate::builder::Settings;
+use crate::error::{Error, ErrorKind};
+use crate::observe::Observer;
+
+/// Where the servers are.
+#[derive(Clone, Debug)]
+pub(crate) enum Address {
+    Single(String),
+    Cluster(Vec<String>),
+    Sentinel { urls: Vec<String>, name: String },
+}
+
+/// A command whose argument 1 is the key.
+pub(crate) struct Command {
+    key: String,
+    command: redis::Cmd,
+}
+
+impl Command {
+    pub fn new(name: &str, key: &str, arguments: &[&str]) -> Self {
+        let mut command = redis::cmd(name);
+        command.arg(key).arg(arguments);
+        Self { key: key.to_owned(), command }
+    }
+}
+
+/// The integers of a reply.
+#[derive(Default)]
+pub(crate) struct Reply(Vec<i64>);
+
+impl Reply {
+    fn read(value: &Value) -> Result<Option<Self>, Error> {
+        redis::from_redis_value_ref::<Option<Vec<i64>>>(value)
+            .map(|numbers| numbers.map(Self))
+            .map_err(|_| Error::new(ErrorKind::Rejected, format!("{value:?} is no reply of redis-rl")))
+    }
+
+    /// The first five, as a decision.
+    pub fn decision(&self) -> Result<Decision, Error> {
+        let [allowed, limit, remaining, retry_after, reset_after, ..] = self.0[..] else { return Err(self.odd()) };
+        let unsigned = |number: i64| u64::try_from(number).map_err(|_| self.odd());
+        Ok(Decision {
+            allowed: allowed == 1,
+            limit: unsigned(limit)?,
+            remaining: unsigned(remaining)?,
+            retry_after: match retry_after {
+                -1 => RetryAfter::Never,
+                millis => RetryAfter::Millis(unsigned(millis)?),
+            },
+            reset_after: unsigned(reset_after)?,
+        })
+    }
+
+    /// A decision, and what did not fit.
+    pub fn debit(&self) -> Result<(Decision, u64), Error> {
+        let rest = self.0.get(5).and_then(|&rest| u64::try_from(rest).ok()).ok_or_else(|| self.odd())?;
+        Ok((self.decision()?, rest))
+    }
+
+    fn odd(&self) -> Error {
+        Error::new(ErrorKind::Rejected, format!("{:?} is no reply of redis-rl", self.0))
+    }
+}
+
+/// The servers to ask.
+pub(crate) struct Servers {
+    route: Route,
+    deadline: Duration,
+    connect_timeout: Duration,
+}
+
+enum Route {
+    Single(Link),
+    Directory(Directory),
+}
+
+impl Servers {
+    /// Connects to nothing yet.
+    pub fn new(address: &Address, settings: &Settings, observer: &Observer) -> Result<Self, Error> {
+        let route = match address {
+            Address::Single(url) => Route::Single(link(info(url)?, settings, observer)?),
+            Address::Cluster(urls) => {
+                let nodes = infos(urls)?;
+                let template = nodes[0].clone();
+                let links = links(nodes, settings, observer)?;
+                Route::Directory(Directory::new(Teachers::Nodes(links), template, settings, observer))
+            }
+            Address::Sentinel { urls, name } => {
+                let sentinels = infos(urls)?;
+                let template = sentinels[0].clone().set_redis_settings(settings.primary.clone());
+                let links = links(sentinels, settings, observer)?;
+                let teachers = Teachers::Sentinels(links, name.clone());
+                Route::Directory(Directory::new(teachers, template, settings, observer))
+            }
+        };
+        Ok(Self { route, deadline: settings.deadline, connect_timeout: settings.connect_timeout })
+    }
+
+    /// Asks, and waits for the reply until the deadline. `None` is a null. The command runs once at most.
+    pub async fn ask(&self, command: &Command) -> Result<Option<Reply>, Error> {
+        let until = Instant::now() + self.deadline;
+        let answered = match &self.route {
+            Route::Single(link) => ask_single(link, command, until).await,
+            Route::Directory(directory) => directory.ask(command, until).await,
+        };
+        Reply::read(&answered.map_err(Failure::into_error)?)
+    }
+
+    /// Waits until a server is reached, at most as long as connecting may take.
+    pub async fn reach(&self) -> Result<(), Error> {
+        let until = Instant::now() + self.connect_timeout;
+        let reached = match &self.route {
+            Route::Single(link) => link.call_anyway(&redis::cmd("PING"), until).await.map(drop),
+            Route::Directory(directory) => directory.reach(until).await,
+        };
+        reached.map_err(Failure::into_error)
+    }
+}
+
+async fn ask_single(link: &Link, command: &Command, until: Instant) -> Result<Value, Failure> {
+    match link.call(&command.command, until).await {
+        // Its name may lead to the primary by now. It did not run the command.
+        Err(Failure::Redirected(Redirect::ReadOnly, _)) if link.renew() => link.call(&command.command, until).await,
+        Err(Failure::Redirected(Redirect::Moved { .. } | Redirect::Ask { .. }, error)) => {
+            let text = format!("{error} (the server is a node of a cluster: set up the limiter by Limiter::cluster)");
+            Err(Failure::Refused(Error::new(error.kind(), text)))
+        }
+        answered => answered,
+    }
+}
+
+fn infos(urls: &[String]) -> Result<Vec<ConnectionInfo>, Error> {
+    if urls.is_empty() {
+        return Err(Error::new(ErrorKind::Invalid, "there must be at least one URL"));
+    }
+    urls.iter().map(|url| info(url)).collect()
+}
+
+fn info(url: &str) -> Result<ConnectionInfo, Error> {
+    let info = url.into_connection_info().map_err(|error| {
+        // The URL itself may have a password in it.
+        Error::new(ErrorKind::Invalid, format!("a server's URL must be like redis://host:6379: {error}"))
+    })?;
+    Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)))
+}
+
+fn links(infos: Vec<ConnectionInfo>, settings: &Settings, observer: &Observer) -> Result<Vec<Link>, Error> {
+    infos.into_iter().map(|info| link(info, settings, observer)).collect()
+}
+
+fn link(info: ConnectionInfo, settings: &Settings, observer: &Observer) -> Result<Link, Error> {
+    let name = info.addr().to_string();
+    let client = Client::open(info).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
+    Ok(Link::new(client, name, settings, observer))
+}

@@ -1,0 +1,10 @@
+//! The client against real servers, over real sockets. One file a concern.
+//!
+//! `RL_SERVER` chooses the server (a path; else `redis-server`).
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[allow(dead_code, unused_imports, reason = "shared with the tests of the module, which need other parts")]
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+mod answers;
