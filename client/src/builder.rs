@@ -20,6 +20,7 @@ pub(crate) struct Settings {
     pub on_fault: Outage,
     pub nodes: Option<u32>,
     pub prefix: String,
+    pub deny_cache: bool,
     pub most_local_keys: usize,
     /// How the primary that sentinels know is logged in to.
     pub primary: RedisConnectionInfo,
@@ -34,6 +35,7 @@ impl Default for Settings {
             on_fault: Outage::Closed,
             nodes: None,
             prefix: "rl".to_owned(),
+            deny_cache: true,
             most_local_keys: 100_000,
             primary: RedisConnectionInfo::default(),
         }
@@ -129,6 +131,14 @@ impl Builder {
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.settings.prefix = prefix.into();
+        self
+    }
+
+    /// Whether what Redis denied is denied here for as long as Redis said, at most a second, without asking again: by default it is, so that a
+    /// caller who hammers costs Redis one call a second.
+    #[must_use]
+    pub fn deny_cache(mut self, enabled: bool) -> Self {
+        self.settings.deny_cache = enabled;
         self
     }
 

@@ -6,6 +6,7 @@
 //! [redis-rl]: https://docs.rs/redis-rl
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod builder;
 mod clock;

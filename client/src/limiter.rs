@@ -231,16 +231,15 @@ impl Limiter {
     /// From the deny cache, or else by asking.
     async fn decide(&self, policy: &Policy, key: &str, cost: u64) -> Result<Decision, Error> {
         let units = self.noted(units(cost))?;
-        let Inner { deny_cache, clock, .. } = &*self.0;
-        if cost > 0
-            && let Some(denial) = deny_cache.find(key, cost, clock.now())
-        {
+        let Inner { deny_cache, clock, settings, .. } = &*self.0;
+        // Memory needs no cache, and what takes nothing is to see what is.
+        let may_cache = settings.deny_cache && cost > 0 && matches!(self.0.backend, Backend::Redis(_));
+        let denial = if may_cache { deny_cache.find(key, cost, clock.now()) } else { None };
+        if let Some(denial) = denial {
             return Ok(self.answer(policy, denial, Source::DenyCache));
         }
         let decision = self.ask(policy, key, units).await?;
-        if let Backend::Redis(_) = self.0.backend
-            && cost > 0
-        {
+        if may_cache {
             deny_cache.remember(key, cost, decision, clock.now());
         }
         Ok(self.answer(policy, decision, self.source()))

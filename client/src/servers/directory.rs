@@ -278,7 +278,8 @@ fn cluster_slots(answer: &Value) -> Option<Vec<Range>> {
 fn address(told: &Value) -> Option<String> {
     let Value::Array(parts) = told else { return None };
     let [host, port, ..] = &parts[..] else { return None };
-    let port: u16 = redis::from_redis_value_ref(port).ok()?;
+    // The driver would wrap a number that is too big for a port.
+    let port = u16::try_from(redis::from_redis_value_ref::<i64>(port).ok()?).ok()?;
     let host: Option<String> = redis::from_redis_value_ref(host).ok()?;
     Some(format!("{}:{port}", host.unwrap_or_default()))
 }
@@ -296,4 +297,51 @@ fn split(address: &str) -> Option<(String, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let port = port.parse().ok()?;
     (!host.is_empty() && host != "?").then(|| (host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Range, address, cluster_slots, split};
+    use redis::{Value, parse_redis_value};
+
+    fn value(resp: &str) -> Value {
+        parse_redis_value(resp.replace(' ', "\r\n").as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn slots_are_read_as_the_server_tells_them() {
+        let told = "*2 *3 :0 :8191 *3 $9 127.0.0.1 :7000 $2 id *4 :8192 :16383 *3 $-1 :7001 $2 id *3 $1 a :7002 $2 id ";
+        let ranges = cluster_slots(&value(told)).unwrap();
+        let seen: Vec<_> =
+            ranges.iter().map(|Range { first, last, address }| (*first, *last, address.as_str())).collect();
+        assert_eq!(seen, [(0, 8191, "127.0.0.1:7000"), (8192, 16383, ":7001")]);
+    }
+
+    #[test]
+    fn what_is_no_map_is_not_taken_for_one() {
+        for told in [
+            "*0 ",
+            "$-1 ",
+            ":1 ",
+            "*1 :1 ",
+            "*1 *2 :0 :16383 ",
+            "*1 *3 :0 :16384 *2 $1 a :1 ",
+            "*1 *3 :-1 :5 *2 $1 a :1 ",
+            "*1 *3 :0 :5 *2 $1 a :70000 ",
+            "*1 *3 :0 :5 $1 a ",
+        ] {
+            assert!(cluster_slots(&value(told)).is_none(), "{told}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_read_in_all_their_forms() {
+        assert_eq!(address(&value("*2 $7 ::1:2:3 $4 6379 ")), Some("::1:2:3:6379".to_owned()), "as sentinels tell it");
+        assert_eq!(address(&value("*-1 ")), None, "a name that the sentinel does not know");
+        assert_eq!(split("::1:2:3:6379"), Some(("::1:2:3".to_owned(), 6379)));
+        assert_eq!(split("redis.example:6379"), Some(("redis.example".to_owned(), 6379)));
+        for odd in ["", "redis", ":6379", "?:6379", "redis:", "redis:66000"] {
+            assert_eq!(split(odd), None, "{odd}");
+        }
+    }
 }

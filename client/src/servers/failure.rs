@@ -82,3 +82,57 @@ fn text(error: &RedisError) -> String {
         _ => error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, Redirect};
+    use crate::error::ErrorKind;
+
+    /// What becomes of a line that a server answers.
+    fn of(line: &str) -> Failure {
+        let reply = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        Failure::of(&reply.extract_error().unwrap_err())
+    }
+
+    #[test]
+    fn servers_errors_are_outages_or_faults_of_configuration() {
+        for (line, kind, is_outage) in [
+            ("LOADING Redis is loading the dataset in memory", ErrorKind::Unavailable, true),
+            ("MISCONF Redis is configured to save RDB snapshots", ErrorKind::Unavailable, true),
+            ("NOREPLICAS Not enough good replicas to write.", ErrorKind::Unavailable, true),
+            ("OOM command not allowed when used memory > 'maxmemory'.", ErrorKind::Unavailable, true),
+            ("CLUSTERDOWN Hash slot not served", ErrorKind::Unavailable, true),
+            ("MASTERDOWN Link with MASTER is down", ErrorKind::Unavailable, true),
+            ("TRYAGAIN Multiple keys request during rehashing of slot", ErrorKind::Unavailable, true),
+            ("BUSY Redis is busy running a script.", ErrorKind::Unavailable, true),
+            ("ERR max number of clients reached", ErrorKind::Unavailable, true),
+            ("WRONGTYPE the key holds a leaky bucket limiter", ErrorKind::WrongType, false),
+            ("NOPERM this user has no permissions", ErrorKind::Denied, false),
+            ("NOAUTH Authentication required.", ErrorKind::Denied, false),
+            ("WRONGPASS invalid username-password pair", ErrorKind::Denied, false),
+            ("ERR unknown command 'RL.FIXED', with args beginning with: ", ErrorKind::NoModule, false),
+            ("ERR window must be a duration", ErrorKind::Rejected, false),
+            ("ODD something new", ErrorKind::Rejected, false),
+        ] {
+            let Failure::Refused(error) = of(line) else { panic!("{line}: {:?}", of(line)) };
+            assert_eq!((error.kind(), error.is_outage()), (kind, is_outage), "{line}");
+            assert_eq!(error.to_string(), line, "the server's own words");
+        }
+    }
+
+    #[test]
+    fn redirections_say_where_to() {
+        let Failure::Redirected(Redirect::Moved { slot: 3999, address }, _) = of("MOVED 3999 10.0.0.1:6381") else {
+            panic!("not moved")
+        };
+        assert_eq!(address, "10.0.0.1:6381");
+        let Failure::Redirected(Redirect::Ask { address }, _) = of("ASK 3999 :6381") else { panic!("not asked") };
+        assert_eq!(address, ":6381");
+        let read_only = of("READONLY You can't write against a read only replica.");
+        assert!(matches!(&read_only, Failure::Redirected(Redirect::ReadOnly, _)));
+        assert!(read_only.into_error().is_outage(), "if there is nobody else to ask");
+        for malformed in ["MOVED", "MOVED x", "MOVED 3999", "ASK 70000 a:1"] {
+            assert!(matches!(of(malformed), Failure::Refused(_)), "{malformed}");
+        }
+    }
+}

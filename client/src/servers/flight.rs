@@ -71,3 +71,62 @@ impl<T> Drop for Flight<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::Flight;
+    use tokio::time::{Duration, Instant, advance, sleep};
+
+    const PAUSE: Duration = Duration::from_millis(100);
+
+    /// Work that takes a second and counts how often it is done.
+    fn work(done: &Arc<AtomicU32>) -> impl Future<Output = u32> + use<> {
+        let done = Arc::clone(done);
+        async move {
+            sleep(Duration::from_secs(1)).await;
+            done.fetch_add(1, Ordering::Relaxed) + 1
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_who_wait_share_one_result() {
+        let (flight, done) = (Flight::new(PAUSE), Arc::default());
+        let until = Instant::now() + Duration::from_secs(2);
+        let results = tokio::join!(flight.wait(until, || work(&done)), flight.wait(until, || work(&done)));
+        assert_eq!(results, (Some(1), Some(1)));
+        assert_eq!(flight.wait(until, || work(&done)).await, Some(1), "it ended a moment ago");
+        advance(PAUSE).await;
+        assert_eq!(flight.wait(until + 2 * PAUSE, || work(&done)).await, Some(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_goes_on_when_nobody_waits_any_more() {
+        let (flight, done) = (Flight::new(PAUSE), Arc::default());
+        let soon = Instant::now() + Duration::from_millis(10);
+        assert_eq!(flight.wait(soon, || work(&done)).await, None);
+        sleep(Duration::from_millis(1_050)).await;
+        assert_eq!(flight.wait(Instant::now(), || work(&done)).await, Some(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_when_it_is_dropped() {
+        let (flight, done) = (Flight::new(PAUSE), Arc::default());
+        drop(flight.start(|| work(&done)));
+        drop(flight);
+        sleep(Duration::from_secs(5)).await;
+        assert_eq!(done.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn it_starts_again_when_its_runtime_ended() {
+        let (flight, done) = (Flight::new(PAUSE), Arc::default());
+        let runtime = || tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let soon = Duration::from_millis(10);
+        assert_eq!(runtime().block_on(async { flight.wait(Instant::now() + soon, || work(&done)).await }), None);
+        let later = Duration::from_secs(10);
+        assert_eq!(runtime().block_on(async { flight.wait(Instant::now() + later, || work(&done)).await }), Some(1));
+    }
+}

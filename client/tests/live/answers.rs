@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use redis_rl_client::{DAY, Decision, ErrorKind, HOUR, Limiter, MINUTE, Policy, Rate, Source};
+use redis_rl_client::{Builder, DAY, Decision, ErrorKind, HOUR, Limiter, MINUTE, Policy, Rate, Source};
 
 use crate::support::{Server, ask, send};
 
-pub fn limiter_of(server: &Server) -> Limiter {
-    Limiter::builder(format!("redis://127.0.0.1:{}", server.port()))
-        .deadline(Duration::from_secs(5))
-        .nodes(1)
-        .connect_lazy()
-        .unwrap()
+/// With so much time that no busy machine makes an outage of it.
+pub fn builder_for(server: &Server) -> Builder {
+    Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).deadline(Duration::from_secs(10)).nodes(1)
+}
+
+fn limiter_of(server: &Server) -> Limiter {
+    builder_for(server).connect_lazy().unwrap()
 }
 
 /// One policy of each algorithm, of three units.
