@@ -98,3 +98,55 @@ fn until_full(capacity: Capacity, rate: Rate) -> Duration {
     let parts = u128::from(capacity.get()) * u128::from(rate.micros());
     Duration::from_micros(u64::try_from(parts.div_ceil(rate.units().into())).unwrap_or(u64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::Algorithm;
+    use crate::policy::{Policy, Rate};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn policies(limit: u64, units: u64) -> [Policy; 5] {
+        [
+            Policy::fixed_window("p", limit, SECOND),
+            Policy::sliding_window("p", limit, SECOND),
+            Policy::sliding_log("p", limit, SECOND),
+            Policy::token_bucket("p", limit, Rate::per(units, SECOND)),
+            Policy::leaky_bucket("p", limit, Rate::per(units, SECOND)),
+        ]
+        .map(Result::unwrap)
+    }
+
+    fn rate(algorithm: Algorithm) -> Option<rl_limiter::Rate> {
+        match algorithm {
+            Algorithm::TokenBucket(bucket) => Some(bucket.rate()),
+            Algorithm::LeakyBucket { rate, .. } => Some(rate),
+            _ => None,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_all_nodes_are_the_limit(limit in 0..1_u64 << 53, units in 1..1_000_000_000_u64, nodes in 1..=u32::MAX) {
+            for policy in policies(limit, units) {
+                let whole = policy.rule().algorithm;
+                let part = whole.share(NonZeroU32::new(nodes).unwrap());
+                let (sum, nodes) = (u128::from(part.limit().get()) * u128::from(nodes), u128::from(nodes));
+                let limit = u128::from(limit);
+                prop_assert!(sum <= limit.max(nodes).min(limit * nodes), "{sum} of {limit}");
+                prop_assert!(sum + nodes > limit, "{sum} of {limit}: more than a unit for each node is lost");
+                if let (Some(whole), Some(part)) = (rate(whole), rate(part)) {
+                    let (whole_units, part_units) = (u128::from(whole.units()), u128::from(part.units()));
+                    // part × nodes = whole, as fractions.
+                    let left = part_units * nodes * u128::from(whole.micros());
+                    prop_assert_eq!(left, whole_units * u128::from(part.micros()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What operators see: metrics and log lines.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use redis_rl_client::{HOUR, Limiter, Outage, Policy};
+use tokio::time::advance;
+
+/// A port on which nobody listens.
+const NOBODY: &str = "redis://127.0.0.1:1";
+
+/// All that was counted, by name and labels.
+fn counted(metrics: &Snapshotter) -> BTreeMap<String, String> {
+    let shown = |value: DebugValue| match value {
+        DebugValue::Counter(count) => count.to_string(),
+        DebugValue::Gauge(level) => level.to_string(),
+        DebugValue::Histogram(values) => format!("{} values", values.len()),
+    };
+    let entries = metrics.snapshot().into_vec().into_iter().map(|(key, _, _, value)| {
+        let labels: Vec<_> = key.key().labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
+        (format!("{}{{{}}}", key.key().name(), labels.join(",")), shown(value))
+    });
+    entries.collect()
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn lines(&self) -> Vec<String> {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap().lines().map(str::to_owned).collect()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs with a log and metrics of its own, in paused time.
+fn observed(test: impl AsyncFnOnce(Log, Snapshotter)) {
+    let recorder = DebuggingRecorder::new();
+    let (log, metrics) = (Log::default(), recorder.snapshotter());
+    let writer = log.clone();
+    let subscriber =
+        tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(move || writer.clone()).finish();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    tracing::subscriber::with_default(subscriber, || {
+        metrics::with_local_recorder(&recorder, || runtime.block_on(test(log, metrics)));
+    });
+}
+
+#[test]
+fn decisions_are_counted_by_policy_outcome_and_source() {
+    observed(async |_, metrics| {
+        let limiter = Limiter::in_memory();
+        let api = Policy::fixed_window("api", 2, HOUR).unwrap();
+        let tried = Policy::fixed_window("tried", 0, HOUR).unwrap().shadow();
+        for _ in 0..3 {
+            limiter.check(&api, "alice").await;
+        }
+        limiter.check(&tried, "alice").await;
+        let counted = counted(&metrics);
+        let of = |labels: &str| counted.get(&format!("ratelimit_decisions_total{{{labels}}}")).map(String::as_str);
+        assert_eq!(of("policy=api,outcome=allowed,source=memory"), Some("2"), "{counted:?}");
+        assert_eq!(of("policy=api,outcome=denied,source=memory"), Some("1"), "{counted:?}");
+        assert_eq!(of("policy=tried,outcome=shadow_denied,source=memory"), Some("1"), "{counted:?}");
+        assert!(!format!("{counted:?}").contains("alice"), "{counted:?}");
+    });
+}
+
+#[test]
+fn an_outage_shows_in_metrics_and_log() {
+    observed(async |log, metrics| {
+        let limiter = Limiter::builder(NOBODY).on_outage(Outage::Open).connect_lazy().unwrap();
+        let api = Policy::fixed_window("api", 2, HOUR).unwrap();
+        for _ in 0..10 {
+            assert!(limiter.check(&api, "alice").await.allowed);
+            advance(Duration::from_millis(30)).await;
+        }
+        let counted = counted(&metrics);
+        let is =
+            |name: &str, value: &str| assert_eq!(counted.get(name).map(String::as_str), Some(value), "{counted:?}");
+        is("ratelimit_decisions_total{policy=api,outcome=allowed,source=fallback_open}", "10");
+        is("ratelimit_redis_errors_total{kind=unreachable}", "5");
+        is("ratelimit_redis_errors_total{kind=breaker_open}", "5");
+        is("ratelimit_breaker_state{server=127.0.0.1:1}", "1");
+        is("ratelimit_redis_seconds{}", "10 values");
+
+        let lines = log.lines();
+        assert_eq!(lines.iter().filter(|line| line.contains("the outage policy decides")).count(), 2, "{lines:#?}");
+        assert_eq!(lines.iter().filter(|line| line.contains("is not asked until it does")).count(), 1, "{lines:#?}");
+        assert!(
+            lines.iter().all(|line| line.trim_start().starts_with("WARN") && !line.contains("alice")),
+            "{lines:#?}"
+        );
+    });
+}
+
+#[test]
+fn a_fault_of_configuration_is_logged_once_a_minute_and_counted_each_time() {
+    observed(async |log, metrics| {
+        let limiter = Limiter::in_memory();
+        let fixed = Policy::fixed_window("api", 2, HOUR).unwrap();
+        let log_of_same_name = Policy::sliding_log("api", 2, HOUR).unwrap();
+        limiter.check(&fixed, "alice").await;
+        for _ in 0..5 {
+            assert!(!limiter.check(&log_of_same_name, "alice").await.allowed);
+            advance(Duration::from_secs(29)).await;
+        }
+        let counted = counted(&metrics);
+        assert_eq!(
+            counted.get("ratelimit_redis_errors_total{kind=wrong_type}").map(String::as_str),
+            Some("5"),
+            "{counted:?}"
+        );
+        let lines = log.lines();
+        let reported: Vec<_> = lines.iter().filter(|line| line.trim_start().starts_with("ERROR")).collect();
+        assert_eq!(reported.len(), 2, "at 0 s and 87 s: {lines:#?}");
+        assert!(reported[0].contains("WRONGTYPE the key holds a fixed window limiter"), "{lines:#?}");
+    });
+}
+
+#[test]
+fn an_unknown_number_of_nodes_is_warned_of() {
+    observed(async |log, _| {
+        let builder = || Limiter::builder(NOBODY);
+        for known in [builder().nodes(4), builder().on_outage(Outage::Open), builder().on_outage(Outage::Closed)] {
+            known.connect_lazy().unwrap();
+        }
+        assert_eq!(log.lines().len(), 0, "{:?}", log.lines());
+        builder().connect_lazy().unwrap();
+        assert_eq!(log.lines().len(), 1, "{:?}", log.lines());
+        assert!(log.lines()[0].contains("the number of nodes is not set"), "{:?}", log.lines());
+    });
+}
