@@ -106,7 +106,9 @@ impl Directory {
                     link = self.learned(slot, until).await?;
                 }
                 failure => {
-                    self.learn();
+                    if failure.is_outage() {
+                        self.learn();
+                    }
                     return Err(failure);
                 }
             }

@@ -67,6 +67,12 @@ impl Failure {
         Self::Unanswered(Error::new(ErrorKind::Deadline, format!("the deadline passed {waiting_for}")))
     }
 
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Redirected(_, error) | Self::Unanswered(error) | Self::Refused(error) => error.is_outage(),
+        }
+    }
+
     /// What the caller is told.
     pub fn into_error(self) -> Error {
         match self {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, Value};
+use redis::aio::{MultiplexedConnection, SendError};
+use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, PushInfo, PushKind, RedisError, Value};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -45,7 +45,8 @@ struct Inner {
 #[derive(Default)]
 struct State {
     connection: Option<Connection>,
-    connections_made: u64,
+    /// So many attempts to connect were made; each has the number that it was.
+    attempts: u64,
     breaker: Breaker,
     probe: Option<AbortHandle>,
 }
@@ -211,10 +212,13 @@ impl Drop for Inner {
 /// Makes a connection. Holds on to the link only to begin and to end, so that a link which nobody needs any more goes.
 async fn connect(link: Weak<Inner>) -> Result<(), Failure> {
     let gone = || Failure::Unanswered(Error::new(ErrorKind::Unreachable, "the limiter is gone"));
-    let (client, config, name, longest) = {
+    let (client, config, name, longest, number) = {
         let link = link.upgrade().ok_or_else(gone)?;
-        (link.client.clone(), link.config.clone(), link.name.clone(), link.connect_timeout)
+        let mut state = link.state();
+        state.attempts += 1;
+        (link.client.clone(), link.config.clone(), link.name.clone(), link.connect_timeout, state.attempts)
     };
+    let config = config.set_push_sender(told_of_the_end(number, Weak::clone(&link)));
     // The driver's own timeout ends an attempt, too, but not while it resolves the name.
     let made = timeout(longest, client.get_multiplexed_async_connection_with_config(&config)).await;
     let redis = match made {
@@ -226,11 +230,22 @@ async fn connect(link: Weak<Inner>) -> Result<(), Failure> {
         }
     };
     let link = link.upgrade().ok_or_else(gone)?;
-    let mut state = link.state();
-    state.connections_made += 1;
-    let (number, now) = (state.connections_made, Instant::now());
-    state.connection = Some(Connection { number, since: now, last_heard: now, redis });
+    let now = Instant::now();
+    link.state().connection = Some(Connection { number, since: now, last_heard: now, redis });
     Ok(())
+}
+
+/// Lets go of a connection as soon as the server closes it: the call that found out would be lost, though the server may be well and
+/// have closed it because it was idle.
+fn told_of_the_end(number: u64, link: Weak<Inner>) -> impl Fn(PushInfo) -> Result<(), SendError> {
+    move |push| {
+        if push.kind == PushKind::Disconnection
+            && let Some(link) = link.upgrade()
+        {
+            link.state().connection.take_if(|connection| connection.number == number);
+        }
+        Ok(())
+    }
 }
 
 /// Looks at a server until it answers, whatever that is, and closes the breaker.

@@ -9,8 +9,10 @@ mod slots;
 
 use std::time::Duration;
 
-use redis::{Client, ConnectionInfo, IntoConnectionInfo as _, Value, io::tcp::TcpSettings};
+use redis::io::tcp::TcpSettings;
+use redis::{Client, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion, Value};
 use rl_limiter::{Decision, RetryAfter};
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use self::directory::{Directory, Teachers};
@@ -105,7 +107,8 @@ impl Servers {
             }
             Address::Sentinel { urls, name } => {
                 let sentinels = infos(urls)?;
-                let template = sentinels[0].clone().set_redis_settings(settings.primary.clone());
+                let login = settings.primary.clone().set_protocol(ProtocolVersion::RESP3);
+                let template = sentinels[0].clone().set_redis_settings(login);
                 let links = links(sentinels, settings, observer)?;
                 let teachers = Teachers::Sentinels(links, name.clone());
                 Route::Directory(Directory::new(teachers, template, settings, observer))
@@ -116,6 +119,7 @@ impl Servers {
 
     /// Asks, and waits for the reply until the deadline. `None` is a null. The command runs once at most.
     pub async fn ask(&self, command: &Command) -> Result<Option<Reply>, Error> {
+        runtime()?;
         let until = Instant::now() + self.deadline;
         let answered = match &self.route {
             Route::Single(link) => ask_single(link, command, until).await,
@@ -126,6 +130,7 @@ impl Servers {
 
     /// Waits until a server is reached, at most as long as connecting may take.
     pub async fn reach(&self) -> Result<(), Error> {
+        runtime()?;
         let until = Instant::now() + self.connect_timeout;
         let reached = match &self.route {
             Route::Single(link) => link.call_anyway(&redis::cmd("PING"), until).await.map(drop),
@@ -133,6 +138,12 @@ impl Servers {
         };
         reached.map_err(Failure::into_error)
     }
+}
+
+/// Without a runtime tokio's timers would panic.
+fn runtime() -> Result<(), Error> {
+    let text = "a limiter that asks Redis needs a tokio runtime";
+    Handle::try_current().map(drop).map_err(|_| Error::new(ErrorKind::Invalid, text))
 }
 
 async fn ask_single(link: &Link, command: &Command, until: Instant) -> Result<Value, Failure> {
@@ -159,7 +170,9 @@ fn info(url: &str) -> Result<ConnectionInfo, Error> {
         // The URL itself may have a password in it.
         Error::new(ErrorKind::Invalid, format!("a server's URL must be like redis://host:6379: {error}"))
     })?;
-    Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)))
+    // By version 3 of the protocol the driver tells at once when a connection ends.
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)).set_redis_settings(settings))
 }
 
 fn links(infos: Vec<ConnectionInfo>, settings: &Settings, observer: &Observer) -> Result<Vec<Link>, Error> {

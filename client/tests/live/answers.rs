@@ -116,3 +116,31 @@ async fn rates_and_windows_arrive_as_they_were_given() {
         ask::<()>(&mut redis, "FLUSHALL");
     }
 }
+
+#[tokio::test]
+async fn a_connection_that_the_server_closed_costs_no_decision() {
+    let server = Server::new();
+    let limiter = limiter_of(&server);
+    let policy = Policy::fixed_window("many", 1_000, HOUR).unwrap();
+    assert!(limiter.try_check(&policy, "alice").await.is_ok());
+    let mut redis = server.connect();
+    for _ in 0..20 {
+        // As the server does with idle connections.
+        let closed: usize = ask(&mut redis, "CLIENT KILL TYPE normal SKIPME yes");
+        assert_eq!(closed, 1);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let decision = limiter.try_check(&policy, "alice").await;
+        assert!(decision.is_ok(), "{decision:?}");
+    }
+}
+
+#[test]
+fn without_a_runtime_it_says_so() {
+    let server = Server::new();
+    let limiter = limiter_of(&server);
+    let [fixed, ..] = policies();
+    let mut check = std::pin::pin!(limiter.try_check(&fixed, "alice"));
+    let polled = check.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+    let std::task::Poll::Ready(Err(error)) = polled else { panic!("{polled:?}") };
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
