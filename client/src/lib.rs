@@ -13,6 +13,8 @@ mod decision;
 mod deny_cache;
 mod error;
 mod fallback;
+#[cfg(feature = "tower")]
+pub mod http;
 mod key;
 mod limiter;
 mod memory;
