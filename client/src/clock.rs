@@ -1,5 +1,7 @@
 //! The time, as limiters in this process see it.
 
+#[cfg(feature = "tower")]
+use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rl_limiter::Micros;
@@ -26,6 +28,12 @@ impl Clock {
     pub fn now(&self) -> Micros {
         let elapsed = self.started.elapsed().as_micros();
         micros(u128::from(self.epoch.get()).saturating_add(elapsed))
+    }
+
+    /// The same, for what is told to others.
+    #[cfg(feature = "tower")]
+    pub fn wall_clock(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_micros(self.now().get())
     }
 }
 

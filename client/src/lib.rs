@@ -82,6 +82,8 @@ mod decision;
 mod deny_cache;
 mod error;
 mod fallback;
+#[cfg(feature = "tower")]
+pub mod http;
 mod key;
 mod limiter;
 mod memory;

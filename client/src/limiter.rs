@@ -1,5 +1,8 @@
 //! The limiter: asks, and decides in every case.
 
+#[cfg(feature = "tower")]
+mod each;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -40,6 +40,22 @@ impl Algorithm {
         Duration::from_micros(window.as_micros())
     }
 
+    /// When a limiter of which nothing is left has its next unit, if it is as good as unused after `reset_after`; `None` where
+    /// that depends on when the others were taken.
+    #[cfg(feature = "tower")]
+    pub fn next_unit_after(self, reset_after: Duration) -> Option<Duration> {
+        match self {
+            Self::FixedWindow(_) => Some(reset_after),
+            Self::SlidingWindow(_) | Self::SlidingLog(_) => None,
+            Self::TokenBucket(limiter) => {
+                Some(reset_after.saturating_sub(time_of_all_but_one(limiter.capacity(), limiter.rate())))
+            }
+            Self::LeakyBucket { capacity, rate } => {
+                Some(reset_after.saturating_sub(time_of_all_but_one(capacity, rate)))
+            }
+        }
+    }
+
     /// The part of it that one of so many nodes may give out: its limit or capacity is divided and rounded down, but at least 1
     /// (unless it is 0), and its rate is divided exactly.
     pub fn share(self, nodes: NonZeroU32) -> Self {
@@ -97,6 +113,13 @@ impl Rule {
 fn until_full(capacity: Capacity, rate: Rate) -> Duration {
     let parts = u128::from(capacity.get()) * u128::from(rate.micros());
     Duration::from_micros(u64::try_from(parts.div_ceil(rate.units().into())).unwrap_or(u64::MAX))
+}
+
+/// Rounded down to microseconds.
+#[cfg(feature = "tower")]
+fn time_of_all_but_one(capacity: Capacity, rate: Rate) -> Duration {
+    let parts = u128::from(capacity.get().saturating_sub(1)) * u128::from(rate.micros());
+    Duration::from_micros(u64::try_from(parts / u128::from(rate.units())).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -1,0 +1,178 @@
+//! How much is left, in header fields.
+
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::decision::Decision;
+use crate::policy::Policy;
+
+const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// Integers of structured fields have 15 digits.
+const LARGEST: u64 = 999_999_999_999_999;
+
+/// All response headers that the layer may set: a browser hides them from scripts of another origin unless
+/// `Access-Control-Expose-Headers` lists them. With tower-http: `CorsLayer::new().expose_headers(EXPOSED_HEADERS)`.
+pub const EXPOSED_HEADERS: [HeaderName; 9] =
+    [http::header::RETRY_AFTER, X_LIMIT, X_REMAINING, X_RESET, LIMIT, REMAINING, RESET, RATE_LIMIT, RATE_LIMIT_POLICY];
+
+/// A set of header fields that tell a caller how much is left.
+///
+/// Seconds are rounded up, what remains is rounded down. Those of one value speak, when there are several limits, of
+/// the one that denied with the longest wait, or else of the one of which the smallest share is left. Shadow policies
+/// appear in none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, which says in how many seconds the limit
+    /// is as good as unused.
+    XRateLimit,
+    /// The same, but `X-RateLimit-Reset` says when, in seconds since the Unix epoch. Callers need a clock that is
+    /// right, and some take it for a wait.
+    XRateLimitEpoch,
+    /// `RateLimit` and `RateLimit-Policy` of the IETF's draft-ietf-httpapi-ratelimit-headers-10, with all policies:
+    /// `"api";r=0;t=1` and `"api";q=100;w=60`.
+    ///
+    /// `q` is the limit, and `w` its window: of a bucket, the seconds that it takes to refill. `r` is what remains. `t`
+    /// is the time until the limit is as good as unused, or, when nothing remains, until the next unit; it is left out
+    /// where that is unknown, as for sliding windows and logs that have just given out their last unit.
+    RateLimit,
+    /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` of that draft's versions up to 06, which are
+    /// [`Dialect::XRateLimit`]'s under other names.
+    RateLimitDraft06,
+}
+
+impl Dialect {
+    /// Adds its fields. Where one of them is there already all are left as they are: who set it, the handler or a layer
+    /// closer to it, spoke of a limit of its own, and numbers of two limits don't mix.
+    pub(super) fn write(self, standings: &[Standing<'_>], now: SystemTime, headers: &mut HeaderMap) {
+        let fields = match self {
+            Self::RateLimit => draft_10(standings),
+            Self::XRateLimit => one(standings, [X_LIMIT, X_REMAINING, X_RESET], seconds),
+            Self::XRateLimitEpoch => one(standings, [X_LIMIT, X_REMAINING, X_RESET], |reset| {
+                seconds(now.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_add(reset))
+            }),
+            Self::RateLimitDraft06 => one(standings, [LIMIT, REMAINING, RESET], seconds),
+        };
+        if !fields.iter().any(|(name, _)| headers.contains_key(name)) {
+            headers.extend(fields);
+        }
+    }
+}
+
+/// How a request stands with one of its limits.
+pub(super) struct Standing<'a> {
+    pub policy: &'a Policy,
+    /// `None` if it was not asked, because another denied.
+    pub decision: Option<&'a Decision>,
+}
+
+/// The numbers of a decision that has them.
+struct Numbers<'a> {
+    policy: &'a Policy,
+    decision: &'a Decision,
+    remaining: u64,
+    reset_after: Duration,
+}
+
+impl<'a> Standing<'a> {
+    fn numbers(&self) -> Option<Numbers<'a>> {
+        let decision = self.decision?;
+        let (remaining, reset_after) = (decision.remaining?, decision.reset_after?);
+        Some(Numbers { policy: self.policy, decision, remaining, reset_after })
+    }
+}
+
+impl Numbers<'_> {
+    /// Whether a smaller share of this is left, as exact fractions; of a limit of 0 nothing is.
+    fn is_scarcer_than(&self, other: &Self) -> bool {
+        let product = |numbers: &Self, by: &Self| match numbers.decision.limit {
+            0 => 0,
+            _ => u128::from(numbers.remaining) * u128::from(by.decision.limit.max(1)),
+        };
+        product(self, other) < product(other, self)
+    }
+
+    /// Until there is more.
+    fn more_after(&self) -> Option<Duration> {
+        match (self.remaining, self.decision.allowed) {
+            (0, true) => self.policy.rule().algorithm.next_unit_after(self.reset_after),
+            (0, false) => self.decision.retry_after,
+            _ => Some(self.reset_after),
+        }
+    }
+}
+
+/// The limit that one value speaks of. If one denied, only those that denied matter.
+fn spoken_of<'a>(standings: &[Standing<'a>]) -> Option<Numbers<'a>> {
+    let denies = |standing: &Standing<'_>| standing.decision.is_some_and(|decision| !decision.allowed);
+    if standings.iter().any(denies) {
+        // "Never" is longer than any wait.
+        let wait = |numbers: &Numbers<'_>| numbers.decision.retry_after.unwrap_or(Duration::MAX);
+        let denied = standings.iter().filter(|standing| denies(standing)).filter_map(Standing::numbers);
+        return denied.reduce(|first, next| if wait(&next) > wait(&first) { next } else { first });
+    }
+    let known = standings.iter().filter_map(Standing::numbers);
+    known.reduce(|first, next| if next.is_scarcer_than(&first) { next } else { first })
+}
+
+type Fields = Vec<(HeaderName, HeaderValue)>;
+
+fn one(standings: &[Standing<'_>], names: [HeaderName; 3], reset: impl Fn(Duration) -> u64) -> Fields {
+    let Some(numbers) = spoken_of(standings) else { return Vec::new() };
+    let values = [numbers.decision.limit, numbers.remaining, reset(numbers.reset_after)];
+    std::iter::zip(names, values.map(HeaderValue::from)).collect()
+}
+
+/// Lists of strings with parameters. A policy's name needs no escape.
+fn draft_10(standings: &[Standing<'_>]) -> Fields {
+    let (mut policies, mut limits) = (String::new(), String::new());
+    for standing in standings {
+        let numbers = standing.numbers();
+        if standing.decision.is_some() && numbers.is_none() {
+            continue;
+        }
+        let policy = standing.policy;
+        begin(&mut policies, policy, 'q', policy.limit());
+        // Only a limit of 0 may have no window, and a window of 0 is not allowed.
+        parameter(&mut policies, 'w', Some(seconds(policy.window())).filter(|&window| window > 0));
+        if let Some(numbers) = numbers {
+            begin(&mut limits, policy, 'r', numbers.remaining);
+            parameter(&mut limits, 't', numbers.more_after().map(seconds));
+        }
+    }
+    let field =
+        |name, list: String| (!list.is_empty()).then(|| Some((name, HeaderValue::try_from(list).ok()?))).flatten();
+    [field(RATE_LIMIT_POLICY, policies), field(RATE_LIMIT, limits)].into_iter().flatten().collect()
+}
+
+fn begin(list: &mut String, policy: &Policy, name: char, value: u64) {
+    if !list.is_empty() {
+        list.push_str(", ");
+    }
+    list.push('"');
+    list.push_str(policy.name());
+    list.push('"');
+    parameter(list, name, Some(value));
+}
+
+fn parameter(list: &mut String, name: char, value: Option<u64>) {
+    if let Some(value) = value {
+        // Writing to a string does not fail.
+        let _ = write!(list, ";{name}={}", value.min(LARGEST));
+    }
+}
+
+/// Rounded up.
+pub(super) fn seconds(time: Duration) -> u64 {
+    time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0))
+}

@@ -1,0 +1,95 @@
+//! The layer, as users set it up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tower_layer::Layer;
+
+use super::dialect::Dialect;
+use super::key_by::KeyBy;
+use super::problem::ProblemJson;
+use super::rules::Rules;
+use super::service::RateLimit;
+use crate::limiter::Limiter;
+use crate::policy::Policy;
+
+/// Holds requests against limits before a service sees them. See [the module](crate::http) for what callers are told.
+///
+/// With several limits all are asked at once, and a request passes if all allow it. If one denies, what the others took
+/// is given back, but for leaky buckets, which take nothing back, and for what was decided without Redis. While one
+/// denies from memory ([`Source::DenyCache`](crate::Source::DenyCache)) the others are not asked at all.
+///
+/// Layers outside see refusals too. CORS belongs there: preflights carry no identity.
+///
+/// Shadow policies are asked and counted like the others, but refuse and delay nothing, a missing identity included.
+///
+/// [`RateLimitLayer::new`] is for HTTP services whose response bodies can be made from [`bytes::Bytes`], as axum's and
+#[cfg_attr(feature = "tonic", doc = "`http_body_util::Full` can. [`RateLimitLayer::grpc`] is for tonic.")]
+#[cfg_attr(
+    not(feature = "tonic"),
+    doc = "`http_body_util::Full` can. `RateLimitLayer::grpc` is for tonic, with that feature."
+)]
+#[derive(Clone, Debug)]
+pub struct RateLimitLayer<R = ProblemJson> {
+    rules: Rules,
+    refuse: R,
+}
+
+impl RateLimitLayer {
+    /// A layer without limits, for HTTP.
+    pub fn new(limiter: Limiter) -> Self {
+        let (dialects, max_delay) = (vec![Dialect::XRateLimit], Duration::from_secs(1));
+        Self { rules: Rules { limiter, limits: Vec::new(), dialects, max_delay }, refuse: ProblemJson }
+    }
+}
+
+#[cfg(feature = "tonic")]
+impl RateLimitLayer<super::GrpcStatus> {
+    /// A layer without limits, for gRPC. Its responses have no header fields of [`Dialect`]s unless asked for.
+    pub fn grpc(limiter: Limiter) -> Self {
+        RateLimitLayer::new(limiter).headers([]).refuse_with(super::GrpcStatus)
+    }
+}
+
+impl<R> RateLimitLayer<R> {
+    /// One more limit. Each request costs 1.
+    #[must_use]
+    pub fn limit(mut self, policy: Policy, key_by: KeyBy) -> Self {
+        self.rules.limits.push((policy, key_by));
+        self
+    }
+
+    /// In which header fields callers are told how much is left: by default [`Dialect::XRateLimit`]; `[]` for none. Of
+    /// two that share fields the first counts.
+    ///
+    /// A field that the response of the inner service has already is kept, and with it the others of that dialect.
+    #[must_use]
+    pub fn headers(mut self, dialects: impl IntoIterator<Item = Dialect>) -> Self {
+        self.rules.dialects = dialects.into_iter().collect();
+        self
+    }
+
+    /// The longest that a request is kept waiting for its turn in a leaky bucket; by default 1 s. Who would have to
+    /// wait longer is refused with 429, and told the wait.
+    ///
+    /// The place in the queue stays taken, so give buckets a capacity of no more than their rate times this: then no
+    /// turn comes too late.
+    #[must_use]
+    pub fn max_delay(mut self, delay: Duration) -> Self {
+        self.rules.max_delay = delay;
+        self
+    }
+
+    /// Refuses in another way.
+    pub fn refuse_with<T>(self, refuse: T) -> RateLimitLayer<T> {
+        RateLimitLayer { rules: self.rules, refuse }
+    }
+}
+
+impl<S, R: Clone> Layer<S> for RateLimitLayer<R> {
+    type Service = RateLimit<S, R>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        RateLimit::new(inner, Arc::new(self.rules.clone()), self.refuse.clone())
+    }
+}
