@@ -9,3 +9,6 @@ mod support;
 
 mod answers;
 mod same;
+mod examples;
+mod programs;
+mod readme;
