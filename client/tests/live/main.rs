@@ -8,3 +8,5 @@
 mod support;
 
 mod answers;
+mod load;
+mod outage;
