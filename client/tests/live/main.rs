@@ -8,5 +8,7 @@
 mod support;
 
 mod answers;
+mod cluster;
+mod failover;
 mod load;
 mod outage;
