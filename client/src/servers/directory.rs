@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::time::Duration;
 
-use redis::{Client, Cmd, ConnectionAddr, ConnectionInfo, Value};
+use redis::{Cmd, ConnectionAddr, ConnectionInfo, Value};
 use tokio::time::Instant;
 
 use super::Command;
@@ -71,7 +71,7 @@ impl Directory {
             template,
             settings: settings.clone(),
             observer: observer.clone(),
-            learning: Flight::new(LEARN_PAUSE),
+            learning: Flight::new(|_| LEARN_PAUSE),
             map: RwLock::new(map),
         }))
     }
@@ -112,6 +112,8 @@ impl Directory {
                     asking = false;
                     link = self.learned(slot, until).await?;
                 }
+                // It was the right server that said this.
+                Failure::Refused(error) if error.kind() == ErrorKind::WrongType => return Err(Failure::Refused(error)),
                 failure => {
                     self.learn();
                     return Err(failure);
@@ -182,8 +184,8 @@ impl Inner {
             }
             _ => ConnectionAddr::Tcp(host, port),
         };
-        let client = Client::open(self.template.clone().set_addr(address_of_server)).map_err(|_| odd())?;
-        Ok(Link::new(client, address.to_owned(), &self.settings, &self.observer))
+        let info = self.template.clone().set_addr(address_of_server);
+        Link::new(info, address.to_owned(), &self.settings, &self.observer).map_err(|_| odd())
     }
 
     /// Takes what was learned for what is so.

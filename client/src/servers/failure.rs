@@ -31,8 +31,10 @@ impl Failure {
     pub fn of(error: &RedisError) -> Self {
         match error.kind() {
             Driver::Server(_) | Driver::Extension => Self::of_server(error),
-            Driver::UnexpectedReturnType => Self::Refused(Error::new(ErrorKind::Rejected, text(error))),
-            Driver::AuthenticationFailed => Self::Refused(Error::new(ErrorKind::Denied, text(error))),
+            // What answers is no Redis, or one before 6.
+            Driver::Parse | Driver::UnexpectedReturnType | Driver::RESP3NotSupported => {
+                Self::Refused(Error::new(ErrorKind::Rejected, text(error)))
+            }
             _ => Self::Unanswered(Error::new(ErrorKind::Unreachable, text(error))),
         }
     }

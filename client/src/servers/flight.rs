@@ -11,8 +11,8 @@ use tokio::time::{Duration, Instant, timeout_at};
 /// dropped.
 pub(crate) struct Flight<T> {
     last: Mutex<Option<Last<T>>>,
-    /// The least time between the end of one and the start of the next.
-    pause: Duration,
+    /// The least time between the end of one with this result and the start of the next.
+    pause: fn(&T) -> Duration,
 }
 
 struct Last<T> {
@@ -21,7 +21,7 @@ struct Last<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> Flight<T> {
-    pub fn new(pause: Duration) -> Self {
+    pub fn new(pause: fn(&T) -> Duration) -> Self {
         Self { last: Mutex::default(), pause }
     }
 
@@ -44,7 +44,7 @@ impl<T: Clone + Send + Sync + 'static> Flight<T> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = &*last {
             let is_fresh = match &*last.result.borrow() {
-                Some((_, ended)) => ended.elapsed() < self.pause,
+                Some((result, ended)) => ended.elapsed() < (self.pause)(result),
                 // Its task may have been ended by the end of its runtime.
                 None => !last.task.is_finished(),
             };

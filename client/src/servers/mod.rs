@@ -9,7 +9,7 @@ mod slots;
 
 use std::time::Duration;
 
-use redis::{Client, ConnectionInfo, IntoConnectionInfo as _, Value, io::tcp::TcpSettings};
+use redis::{ConnectionInfo, IntoConnectionInfo as _, Value, io::tcp::TcpSettings};
 use rl_limiter::{Decision, RetryAfter};
 use tokio::time::Instant;
 
@@ -168,6 +168,5 @@ fn links(infos: Vec<ConnectionInfo>, settings: &Settings, observer: &Observer) -
 
 fn link(info: ConnectionInfo, settings: &Settings, observer: &Observer) -> Result<Link, Error> {
     let name = info.addr().to_string();
-    let client = Client::open(info).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
-    Ok(Link::new(client, name, settings, observer))
+    Link::new(info, name, settings, observer).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))
 }

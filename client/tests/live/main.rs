@@ -10,5 +10,7 @@ mod support;
 mod answers;
 mod cluster;
 mod failover;
+mod lifecycle;
 mod load;
 mod outage;
+mod states;
