@@ -8,7 +8,7 @@ mod sentinel;
 mod server;
 mod silent;
 
-pub use clock::{HOUR, NOON, SECOND};
+pub use clock::{Clock, HOUR, NOON, SECOND};
 pub use cluster::Cluster;
 pub use port::free_port;
 pub use replica::{offset, replica_of, wait_for_replicas, wait_until};

@@ -18,8 +18,8 @@ fn limiter_of(cluster: &Cluster) -> Limiter {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slot_that_moves_under_load_costs_no_decision_and_no_call_is_counted_twice() {
-    let _alone = alone().await;
     let cluster = Cluster::of(3);
+    let _alone = alone().await;
     let builder = Limiter::cluster(cluster.addresses());
     let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
     // Several keys of one subject: they share the slot, and move one by one.
@@ -70,13 +70,13 @@ enum End {
 }
 
 async fn a_shard_fails_over(end: End) {
-    let _alone = alone().await;
     let mut cluster = Cluster::with_replicas(3);
+    let _alone = alone().await;
     let limiter = limiter_of(&cluster);
     let shards: Vec<usize> = (0..30).map(|number| cluster.primary_of(&format!("rl:{{{number}}}:counter"))).collect();
     let of = move |subject: &str| shards[subject.parse::<usize>().unwrap()];
     let failing = 1;
-    let load = Load::of_subjects(&limiter, |number| (number % 30).to_string());
+    let load = Load::of(&limiter, &counter(), |number| (number % 30).to_string());
     sleep(A_WHILE).await;
     match end {
         End::Killed => cluster.node(failing).kill(),

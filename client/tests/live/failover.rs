@@ -25,11 +25,11 @@ fn role(server: &Server) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_replica_that_sentinels_promote_is_asked_and_the_old_primary_is_not_believed_when_it_comes_back() {
-    let _alone = alone().await;
     let mut primary = options().start();
     let replica = replica_of(&primary, options());
     let mut sentinels = Sentinels::of(&primary);
     let limiter = limiter_of(&sentinels);
+    let _alone = alone().await;
     let load = Load::on(&limiter);
     sleep(A_WHILE).await;
     // One of three is a majority less than all: the client must get along with what is left, too.
@@ -61,11 +61,11 @@ async fn the_replica_that_sentinels_promote_is_asked_and_the_old_primary_is_not_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failover_by_hand_is_followed_within_a_second() {
-    let _alone = alone().await;
     let primary = options().start();
     let replica = replica_of(&primary, options());
     let sentinels = Sentinels::of(&primary);
     let limiter = limiter_of(&sentinels);
+    let _alone = alone().await;
     let load = Load::on(&limiter);
     sleep(A_WHILE).await;
     sentinels.fail_over();

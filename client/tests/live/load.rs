@@ -47,12 +47,12 @@ impl Load {
     /// Every other request is for the subject `hot`, and each of the others for a subject of its own.
     pub fn on(limiter: &Limiter) -> Self {
         let subject = |number| if number % 2 == 0 { "hot".to_owned() } else { format!("user {number}") };
-        Self::of_subjects(limiter, subject)
+        Self::of(limiter, &counter(), subject)
     }
 
     /// The request with this number, counted from 0, is for this subject.
-    pub fn of_subjects(limiter: &Limiter, subject: impl Fn(u64) -> String + Send + 'static) -> Self {
-        let (limiter, is_over) = (limiter.clone(), Arc::new(Mutex::new(false)));
+    pub fn of(limiter: &Limiter, policy: &Policy, subject: impl Fn(u64) -> String + Send + 'static) -> Self {
+        let (limiter, policy, is_over) = (limiter.clone(), policy.clone(), Arc::new(Mutex::new(false)));
         let shared = Arc::clone(&is_over);
         let starting = tokio::spawn(async move {
             let mut requests = JoinSet::new();
@@ -63,9 +63,9 @@ impl Load {
                 if *shared.lock().unwrap() {
                     break;
                 }
-                let (limiter, subject) = (limiter.clone(), subject(number));
+                let (limiter, policy, subject) = (limiter.clone(), policy.clone(), subject(number));
                 requests.spawn(async move {
-                    let decision = limiter.check(&counter(), &subject).await;
+                    let decision = limiter.check(&policy, &subject).await;
                     Record { at, took: at.elapsed(), subject, decision }
                 });
             }

@@ -8,9 +8,14 @@
 mod support;
 
 mod answers;
+mod casebook;
 mod cluster;
+mod deny_cache;
 mod failover;
 mod lifecycle;
 mod load;
+mod local_share;
 mod outage;
+mod processes;
 mod states;
+mod subjects;
