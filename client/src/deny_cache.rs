@@ -7,7 +7,7 @@ use crate::table::{Passing, Table};
 /// No denial is believed for longer, so that a refund, a raised limit or a deleted key shows within a second.
 const LONGEST_MILLIS: u64 = 1_000;
 
-/// Denials by key: abuse costs Redis one call a second.
+/// Denials by key: abuse costs Redis one call a second, and those that are under way before the reply to it.
 pub(crate) struct DenyCache(Table<Denial>);
 
 /// What Redis said when it denied.

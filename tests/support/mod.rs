@@ -2,13 +2,19 @@
 
 mod clock;
 mod cluster;
+mod port;
 mod replica;
+mod sentinel;
 mod server;
+mod silent;
 
-pub use clock::{HOUR, NOON, SECOND};
+pub use clock::{Clock, HOUR, NOON, SECOND};
 pub use cluster::Cluster;
+pub use port::free_port;
 pub use replica::{offset, replica_of, wait_for_replicas, wait_until};
+pub use sentinel::Sentinels;
 pub use server::{Options, Server, module};
+pub use silent::Silent;
 
 use redis::{Connection, FromRedisValue, RedisResult};
 
@@ -65,6 +71,20 @@ pub fn digest(connection: &mut Connection) -> String {
 pub fn info(connection: &mut Connection, section: &str, field: &str) -> Option<String> {
     let info: String = ask(connection, &format!("INFO {section}"));
     info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':').map(str::to_owned))
+}
+
+/// How many calls of commands whose name begins so the server has run.
+pub fn calls(connection: &mut Connection, command: &str) -> u64 {
+    let info: String = ask(connection, "INFO commandstats");
+    let of = format!("cmdstat_{}", command.to_lowercase());
+    let lines = info.lines().filter(|line| line.starts_with(&of));
+    lines.filter_map(|line| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok()).sum()
+}
+
+/// How many errors with this code the server has answered.
+pub fn errors(connection: &mut Connection, code: &str) -> u64 {
+    let line = info(connection, "errorstats", &format!("errorstat_{code}"));
+    line.and_then(|line| line.strip_prefix("count=")?.parse().ok()).unwrap_or(0)
 }
 
 /// The version of Redis that the server is, or says it is compatible with.

@@ -1,7 +1,6 @@
 //! A real server in a process of its own, that owns its folder, log and port, and is gone when the guard is dropped.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -12,6 +11,7 @@ use tempfile::TempDir;
 
 use super::clock::Clock;
 use super::info;
+use super::port::free_port;
 
 /// How long a server may take for anything that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,6 +22,8 @@ pub struct Options {
     binary: PathBuf,
     settings: Vec<String>,
     clock: bool,
+    /// What a sentinel's file says; it needs one, since it writes there what it learns.
+    sentinel: Option<String>,
 }
 
 impl Options {
@@ -33,7 +35,13 @@ impl Options {
             binary: std::env::var_os("RL_SERVER").unwrap_or_else(|| "redis-server".into()).into(),
             settings: settings.map(str::to_owned).to_vec(),
             clock: false,
+            sentinel: None,
         }
+    }
+
+    /// A sentinel, with these lines in its file.
+    pub fn sentinel(lines: &str) -> Self {
+        Self { sentinel: Some(lines.to_owned()), ..Self::new().module(None).bare() }
     }
 
     pub fn module(mut self, module: Option<PathBuf>) -> Self {
@@ -124,6 +132,10 @@ impl Server {
         Ok(connection)
     }
 
+    pub fn is_running(&self) -> bool {
+        self.process.is_some()
+    }
+
     /// `kill -9`.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
@@ -149,27 +161,61 @@ impl Server {
         self.start().unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
     }
 
+    /// Starts the server again where it was, so that those who know its address find it there.
+    pub fn revive(&mut self) {
+        self.revive_without_waiting();
+        self.wait_until_ready().unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
+    }
+
+    /// The same, but it may not have begun to listen, nor have loaded its data.
+    pub fn revive_without_waiting(&mut self) {
+        assert!(self.process.is_none(), "the server is still there");
+        self.spawn();
+    }
+
+    /// `kill -STOP`: all connections stay, and nothing is answered.
+    pub fn stop(&self) {
+        self.signal("-STOP");
+    }
+
+    /// `kill -CONT`: what was sent meanwhile is done now.
+    pub fn cont(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let process = self.process.as_ref().expect("a server that runs").id().to_string();
+        let sent = Command::new("kill").args([signal, &process]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {signal} {process}");
+    }
+
     /// The error is the server's log.
     fn start(&mut self) -> Result<(), String> {
         // Between finding a free port and using it somebody else may take it.
         for _ in 0..5 {
             self.port = free_port();
             self.spawn();
-            let deadline = Instant::now() + PATIENCE;
-            while Instant::now() < deadline {
-                let process = self.process.as_mut().expect("just started");
-                if process.try_wait().unwrap().is_some() {
-                    break;
-                }
-                let id = process.id();
-                if self.try_connect(2).is_ok_and(|mut connection| is_ready(&mut connection, id)) {
-                    return Ok(());
-                }
-                thread::sleep(Duration::from_millis(5));
+            let ready = self.wait_until_ready();
+            if ready.is_ok() || !self.log().contains("Address already in use") {
+                return ready;
             }
-            if !self.log().contains("Address already in use") {
+        }
+        Err(self.log())
+    }
+
+    /// The error is the server's log.
+    fn wait_until_ready(&mut self) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let process = self.process.as_mut().expect("just started");
+            if process.try_wait().unwrap().is_some() {
                 break;
             }
+            let id = process.id();
+            if self.try_connect(2).is_ok_and(|mut connection| is_ready(&mut connection, id)) {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(5));
         }
         Err(self.log())
     }
@@ -180,6 +226,13 @@ impl Server {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).arg(&self.options.binary);
         command.current_dir(self.folder()).stdin(Stdio::null()).stderr(log.try_clone().unwrap()).stdout(log);
+        if let Some(lines) = &self.options.sentinel {
+            let file = self.folder().join("sentinel.conf");
+            if !file.exists() {
+                fs::write(&file, lines).unwrap();
+            }
+            command.arg(file).arg("--sentinel");
+        }
         command.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"]);
         for setting in self.options.settings.chunks(2) {
             command.arg(format!("--{}", setting[0])).args(setting[1].split(' '));
@@ -213,16 +266,6 @@ impl Drop for Server {
 fn is_ready(connection: &mut Connection, process: u32) -> bool {
     let is_loaded = redis::cmd("PING").query::<String>(connection).is_ok();
     is_loaded && info(connection, "server", "process_id").is_some_and(|id| id == process.to_string())
-}
-
-pub fn free_port() -> u16 {
-    // A cluster's bus takes the port 10000 above, so the port must leave room for it.
-    loop {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().port();
-        if port < 55_000 {
-            return port;
-        }
-    }
 }
 
 /// A module that cargo has built, as `lib<name>.so` beside the tests or among the examples.

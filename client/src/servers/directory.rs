@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::time::Duration;
 
-use redis::{Client, Cmd, ConnectionAddr, ConnectionInfo, Value};
+use redis::{Cmd, ConnectionAddr, ConnectionInfo, Value};
 use tokio::time::Instant;
 
 use super::Command;
@@ -20,6 +20,9 @@ use crate::observe::Observer;
 const MOST_HOPS: usize = 5;
 /// The least time between two looks at who serves what.
 const LEARN_PAUSE: Duration = Duration::from_millis(100);
+/// So often sentinels are looked at while all is well: a primary that they replaced may not know that yet, and goes on answering.
+/// In a cluster a node that lost its slots says so.
+const SENTINELS_EVERY: Duration = Duration::from_secs(1);
 /// How long one server may take to say who serves what, before another is asked.
 const LEARN_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -47,6 +50,7 @@ pub(crate) enum Teachers {
 
 /// Who serves what.
 struct Map {
+    learned: Instant,
     links: HashMap<String, Link>,
     /// By slot.
     serving: Vec<Option<Link>>,
@@ -61,13 +65,13 @@ struct Range {
 
 impl Directory {
     pub fn new(teachers: Teachers, template: ConnectionInfo, settings: &Settings, observer: &Observer) -> Self {
-        let map = Map { links: HashMap::new(), serving: vec![None; usize::from(SLOTS)] };
+        let map = Map { learned: Instant::now(), links: HashMap::new(), serving: vec![None; usize::from(SLOTS)] };
         Self(Arc::new(Inner {
             teachers,
             template,
             settings: settings.clone(),
             observer: observer.clone(),
-            learning: Flight::new(LEARN_PAUSE),
+            learning: Flight::new(|_| LEARN_PAUSE),
             map: RwLock::new(map),
         }))
     }
@@ -79,6 +83,9 @@ impl Directory {
             Some(link) => link,
             None => self.learned(slot, until).await?,
         };
+        if self.0.may_be_outdated() {
+            self.learn();
+        }
         let (mut asking, mut looked_again) = (false, false);
         for _ in 0..MOST_HOPS {
             let result = match asking {
@@ -105,10 +112,10 @@ impl Directory {
                     asking = false;
                     link = self.learned(slot, until).await?;
                 }
+                // It was the right server that said this.
+                Failure::Refused(error) if error.kind() == ErrorKind::WrongType => return Err(Failure::Refused(error)),
                 failure => {
-                    if failure.is_outage() {
-                        self.learn();
-                    }
+                    self.learn();
                     return Err(failure);
                 }
             }
@@ -151,6 +158,11 @@ impl Inner {
         self.map.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether it is time to look again, though nothing went wrong.
+    fn may_be_outdated(&self) -> bool {
+        matches!(self.teachers, Teachers::Sentinels(..)) && self.read().learned.elapsed() >= SENTINELS_EVERY
+    }
+
     /// The link to a server, made if there is none.
     fn link_to(&self, address: &str) -> Result<Link, Failure> {
         if let Some(link) = self.read().links.get(address) {
@@ -172,8 +184,8 @@ impl Inner {
             }
             _ => ConnectionAddr::Tcp(host, port),
         };
-        let client = Client::open(self.template.clone().set_addr(address_of_server)).map_err(|_| odd())?;
-        Ok(Link::new(client, address.to_owned(), &self.settings, &self.observer))
+        let info = self.template.clone().set_addr(address_of_server);
+        Link::new(info, address.to_owned(), &self.settings, &self.observer).map_err(|_| odd())
     }
 
     /// Takes what was learned for what is so.
@@ -189,7 +201,7 @@ impl Inner {
                 }
             }
         }
-        let former = std::mem::replace(&mut *self.write(), Map { links, serving });
+        let former = std::mem::replace(&mut *self.write(), Map { learned: Instant::now(), links, serving });
         // Connections that are not needed any more are closed outside the lock.
         drop(former);
         Ok(())

@@ -31,8 +31,10 @@ impl Failure {
     pub fn of(error: &RedisError) -> Self {
         match error.kind() {
             Driver::Server(_) | Driver::Extension => Self::of_server(error),
-            Driver::UnexpectedReturnType => Self::Refused(Error::new(ErrorKind::Rejected, text(error))),
-            Driver::AuthenticationFailed => Self::Refused(Error::new(ErrorKind::Denied, text(error))),
+            // What answers is no Redis, or one before 6.
+            Driver::Parse | Driver::UnexpectedReturnType | Driver::RESP3NotSupported => {
+                Self::Refused(Error::new(ErrorKind::Rejected, text(error)))
+            }
             _ => Self::Unanswered(Error::new(ErrorKind::Unreachable, text(error))),
         }
     }
@@ -65,12 +67,6 @@ impl Failure {
 
     pub fn deadline(waiting_for: &str) -> Self {
         Self::Unanswered(Error::new(ErrorKind::Deadline, format!("the deadline passed {waiting_for}")))
-    }
-
-    pub fn is_outage(&self) -> bool {
-        match self {
-            Self::Redirected(_, error) | Self::Unanswered(error) | Self::Refused(error) => error.is_outage(),
-        }
     }
 
     /// What the caller is told.

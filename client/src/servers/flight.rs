@@ -11,8 +11,8 @@ use tokio::time::{Duration, Instant, timeout_at};
 /// dropped.
 pub(crate) struct Flight<T> {
     last: Mutex<Option<Last<T>>>,
-    /// The least time between the end of one and the start of the next.
-    pause: Duration,
+    /// The least time between the end of one with this result and the start of the next.
+    pause: fn(&T) -> Duration,
 }
 
 struct Last<T> {
@@ -21,7 +21,7 @@ struct Last<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> Flight<T> {
-    pub fn new(pause: Duration) -> Self {
+    pub fn new(pause: fn(&T) -> Duration) -> Self {
         Self { last: Mutex::default(), pause }
     }
 
@@ -44,7 +44,7 @@ impl<T: Clone + Send + Sync + 'static> Flight<T> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = &*last {
             let is_fresh = match &*last.result.borrow() {
-                Some((_, ended)) => ended.elapsed() < self.pause,
+                Some((result, ended)) => ended.elapsed() < (self.pause)(result),
                 // Its task may have been ended by the end of its runtime.
                 None => !last.task.is_finished(),
             };
@@ -93,7 +93,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn all_who_wait_share_one_result() {
-        let (flight, done) = (Flight::new(PAUSE), Arc::default());
+        let (flight, done) = (Flight::new(|_| PAUSE), Arc::default());
         let until = Instant::now() + Duration::from_secs(2);
         let results = tokio::join!(flight.wait(until, || work(&done)), flight.wait(until, || work(&done)));
         assert_eq!(results, (Some(1), Some(1)));
@@ -104,7 +104,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn it_goes_on_when_nobody_waits_any_more() {
-        let (flight, done) = (Flight::new(PAUSE), Arc::default());
+        let (flight, done) = (Flight::new(|_| PAUSE), Arc::default());
         let soon = Instant::now() + Duration::from_millis(10);
         assert_eq!(flight.wait(soon, || work(&done)).await, None);
         sleep(Duration::from_millis(1_050)).await;
@@ -113,7 +113,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn it_ends_when_it_is_dropped() {
-        let (flight, done) = (Flight::new(PAUSE), Arc::default());
+        let (flight, done) = (Flight::new(|_| PAUSE), Arc::default());
         drop(flight.start(|| work(&done)));
         drop(flight);
         sleep(Duration::from_secs(5)).await;
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn it_starts_again_when_its_runtime_ended() {
-        let (flight, done) = (Flight::new(PAUSE), Arc::default());
+        let (flight, done) = (Flight::new(|_| PAUSE), Arc::default());
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let soon = Duration::from_millis(10);
         assert_eq!(runtime().block_on(async { flight.wait(Instant::now() + soon, || work(&done)).await }), None);

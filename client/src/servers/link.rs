@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, PushInfo, PushKind, RedisError, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, Pipeline, ProtocolVersion, RedisError, Value};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -20,8 +20,9 @@ const PROBE_EVERY: Duration = Duration::from_millis(100);
 /// A connection that lets calls run into their deadline, and has answered none for so long, is given up: what is behind it may be gone
 /// without a word, and a new one finds out.
 const SILENCE: Duration = Duration::from_secs(1);
-/// The least time between two attempts to connect.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(5);
+/// The least time between attempts to connect that fail: a server that refuses, as one does to which the password is wrong, never opens the
+/// breaker.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 /// So many calls may be on their way to the socket of a connection.
 const IN_FLIGHT: usize = 4_096;
 
@@ -45,8 +46,7 @@ struct Inner {
 #[derive(Default)]
 struct State {
     connection: Option<Connection>,
-    /// So many attempts to connect were made; each has the number that it was.
-    attempts: u64,
+    connections_made: u64,
     breaker: Breaker,
     probe: Option<AbortHandle>,
 }
@@ -57,26 +57,44 @@ struct Connection {
     since: Instant,
     last_heard: Instant,
     redis: MultiplexedConnection,
+    /// Gone when the connection is.
+    driver: Weak<()>,
+}
+
+impl Connection {
+    /// Whether it is known to be of no use any more: the server closed it, or the runtime in which it was made has ended.
+    fn is_over(&self) -> bool {
+        self.driver.strong_count() == 0
+    }
 }
 
 impl Link {
     /// Connects to nothing yet. `name` is what errors and metrics call it.
-    pub fn new(client: Client, name: String, settings: &Settings, observer: &Observer) -> Self {
+    pub fn new(
+        info: ConnectionInfo,
+        name: String,
+        settings: &Settings,
+        observer: &Observer,
+    ) -> Result<Self, RedisError> {
+        // By version 3 of the protocol the driver logs in with HELLO, and passes on what the server says to it; an error to AUTH it
+        // replaces by its own words, whether that was a wrong password or a server that takes no more connections.
+        let login = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        let client = Client::open(info.set_redis_settings(login))?;
         // The deadline is ours, since the driver's does not cover waiting for a connection.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(settings.connect_timeout))
             .set_response_timeout(None)
             .set_pipeline_buffer_size(IN_FLIGHT);
-        Self(Arc::new(Inner {
+        Ok(Self(Arc::new(Inner {
             client,
             config,
             name,
             deadline: settings.deadline,
             connect_timeout: settings.connect_timeout,
             observer: observer.clone(),
-            connecting: Flight::new(RECONNECT_PAUSE),
+            connecting: Flight::new(|made| if made.is_ok() { Duration::ZERO } else { RECONNECT_PAUSE }),
             state: Mutex::default(),
-        }))
+        })))
     }
 
     /// What errors and metrics call it: its host and port.
@@ -125,7 +143,7 @@ impl Link {
         until: Instant,
         send: impl AsyncFnOnce(MultiplexedConnection) -> Result<Value, RedisError>,
     ) -> Result<Value, Failure> {
-        if self.0.state().breaker.is_open() {
+        if self.is_left_alone() {
             let text = format!("{} did not answer the last calls and is not asked", self.0.name);
             return Err(Failure::Unanswered(Error::new(ErrorKind::BreakerOpen, text)));
         }
@@ -136,12 +154,29 @@ impl Link {
             Err(Failure::Unanswered(_)) => {
                 if state.breaker.failed(now) {
                     self.0.observer.breaker(&self.0.name, true);
-                    state.probe = Some(tokio::spawn(probe(Arc::downgrade(&self.0))).abort_handle());
+                    self.probe(&mut state);
                 }
             }
             _ => state.breaker.succeeded(now),
         }
         result
+    }
+
+    /// Whether the server is not to be asked. Then somebody looks whether it answers again.
+    fn is_left_alone(&self) -> bool {
+        let mut state = self.0.state();
+        let is_open = state.breaker.is_open();
+        if is_open {
+            self.probe(&mut state);
+        }
+        is_open
+    }
+
+    /// Looks whether the server answers, unless somebody does. Who did may have ended with his runtime.
+    fn probe(&self, state: &mut State) {
+        if state.probe.as_ref().is_none_or(AbortHandle::is_finished) {
+            state.probe = Some(tokio::spawn(probe(Arc::downgrade(&self.0))).abort_handle());
+        }
     }
 
     async fn unguarded(
@@ -168,9 +203,9 @@ impl Link {
             }
             Ok(Err(error)) => {
                 let failure = Failure::of(&error);
-                if let Failure::Unanswered(_) = failure
-                    && current.is_some()
-                {
+                // What is no reply leaves nothing to be read behind it, too.
+                let is_broken = matches!(failure, Failure::Unanswered(_)) || error.is_unrecoverable_error();
+                if is_broken && current.is_some() {
                     state.connection = None;
                 }
                 Err(failure)
@@ -180,7 +215,8 @@ impl Link {
 
     /// The connection, or the one that is made now.
     async fn connection(&self, until: Instant) -> Result<Connection, Failure> {
-        if let Some(connection) = self.0.state().connection.clone() {
+        let connection = self.0.state().connection.clone();
+        if let Some(connection) = connection.filter(|connection| !connection.is_over()) {
             return Ok(connection);
         }
         match self.0.connecting.wait(until, || connect(Arc::downgrade(&self.0))).await {
@@ -212,13 +248,17 @@ impl Drop for Inner {
 /// Makes a connection. Holds on to the link only to begin and to end, so that a link which nobody needs any more goes.
 async fn connect(link: Weak<Inner>) -> Result<(), Failure> {
     let gone = || Failure::Unanswered(Error::new(ErrorKind::Unreachable, "the limiter is gone"));
-    let (client, config, name, longest, number) = {
+    let (client, config, name, longest) = {
         let link = link.upgrade().ok_or_else(gone)?;
-        let mut state = link.state();
-        state.attempts += 1;
-        (link.client.clone(), link.config.clone(), link.name.clone(), link.connect_timeout, state.attempts)
+        (link.client.clone(), link.config.clone(), link.name.clone(), link.connect_timeout)
     };
-    let config = config.set_push_sender(told_of_the_end(number, Weak::clone(&link)));
+    // The driver drops what it would tell news by when the connection breaks, or when its task ends.
+    let alive = Arc::new(());
+    let driver = Arc::downgrade(&alive);
+    let config = config.set_push_sender(move |_| {
+        let _driver = &alive;
+        Ok::<(), ()>(())
+    });
     // The driver's own timeout ends an attempt, too, but not while it resolves the name.
     let made = timeout(longest, client.get_multiplexed_async_connection_with_config(&config)).await;
     let redis = match made {
@@ -230,22 +270,11 @@ async fn connect(link: Weak<Inner>) -> Result<(), Failure> {
         }
     };
     let link = link.upgrade().ok_or_else(gone)?;
-    let now = Instant::now();
-    link.state().connection = Some(Connection { number, since: now, last_heard: now, redis });
+    let mut state = link.state();
+    state.connections_made += 1;
+    let (number, now) = (state.connections_made, Instant::now());
+    state.connection = Some(Connection { number, since: now, last_heard: now, redis, driver });
     Ok(())
-}
-
-/// Lets go of a connection as soon as the server closes it: the call that found out would be lost, though the server may be well and
-/// have closed it because it was idle.
-fn told_of_the_end(number: u64, link: Weak<Inner>) -> impl Fn(PushInfo) -> Result<(), SendError> {
-    move |push| {
-        if push.kind == PushKind::Disconnection
-            && let Some(link) = link.upgrade()
-        {
-            link.state().connection.take_if(|connection| connection.number == number);
-        }
-        Ok(())
-    }
 }
 
 /// Looks at a server until it answers, whatever that is, and closes the breaker.

@@ -9,8 +9,7 @@ mod slots;
 
 use std::time::Duration;
 
-use redis::io::tcp::TcpSettings;
-use redis::{Client, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion, Value};
+use redis::{ConnectionInfo, IntoConnectionInfo as _, Value, io::tcp::TcpSettings};
 use rl_limiter::{Decision, RetryAfter};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -107,8 +106,7 @@ impl Servers {
             }
             Address::Sentinel { urls, name } => {
                 let sentinels = infos(urls)?;
-                let login = settings.primary.clone().set_protocol(ProtocolVersion::RESP3);
-                let template = sentinels[0].clone().set_redis_settings(login);
+                let template = sentinels[0].clone().set_redis_settings(settings.primary.clone());
                 let links = links(sentinels, settings, observer)?;
                 let teachers = Teachers::Sentinels(links, name.clone());
                 Route::Directory(Directory::new(teachers, template, settings, observer))
@@ -170,9 +168,7 @@ fn info(url: &str) -> Result<ConnectionInfo, Error> {
         // The URL itself may have a password in it.
         Error::new(ErrorKind::Invalid, format!("a server's URL must be like redis://host:6379: {error}"))
     })?;
-    // By version 3 of the protocol the driver tells at once when a connection ends.
-    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-    Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)).set_redis_settings(settings))
+    Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)))
 }
 
 fn links(infos: Vec<ConnectionInfo>, settings: &Settings, observer: &Observer) -> Result<Vec<Link>, Error> {
@@ -181,6 +177,5 @@ fn links(infos: Vec<ConnectionInfo>, settings: &Settings, observer: &Observer) -
 
 fn link(info: ConnectionInfo, settings: &Settings, observer: &Observer) -> Result<Link, Error> {
     let name = info.addr().to_string();
-    let client = Client::open(info).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
-    Ok(Link::new(client, name, settings, observer))
+    Link::new(info, name, settings, observer).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use tonic::Code;
+use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
@@ -77,7 +78,8 @@ async fn an_axum_server_goes_on_while_redis_is_away() {
 async fn a_grpc_server_limits_its_callers() {
     let server = Server::new();
     let (_program, address) = start("grpc", &server);
-    let mut health = HealthClient::connect(format!("http://{address}")).await.unwrap();
+    let channel = Endpoint::try_from(format!("http://{address}")).unwrap().connect().await.unwrap();
+    let mut health = HealthClient::new(channel);
     let mut refused = None;
     for _ in 0..120 {
         if let Err(status) = health.check(HealthCheckRequest::default()).await {

@@ -8,7 +8,17 @@
 mod support;
 
 mod answers;
-mod same;
+mod casebook;
+mod cluster;
+mod deny_cache;
 mod examples;
+mod failover;
+mod lifecycle;
+mod load;
+mod local_share;
+mod outage;
+mod processes;
 mod programs;
-mod readme;
+mod same;
+mod states;
+mod subjects;

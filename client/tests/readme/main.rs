@@ -1,4 +1,14 @@
 //! The README's section "From your API server" works as pasted.
+//!
+//! A test program by itself, because the compiler would disturb those that measure time.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[allow(dead_code, reason = "shared with the live tests, which need other parts")]
+#[path = "../live/programs.rs"]
+mod programs;
+#[allow(dead_code, unused_imports, reason = "shared with the tests of the module, which need other parts")]
+#[path = "../../../tests/support/mod.rs"]
+mod support;
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +18,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::programs::{Program, get};
-use crate::support::Server;
+use crate::support::{Server, free_port};
 
 const SECTION: &str = "## From your API server";
 
@@ -30,7 +40,7 @@ async fn the_readme_works_as_pasted() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
     let server = Server::new();
-    let port = crate::support::free_port();
+    let port = free_port();
 
     // A project of its own, but with the versions of this one, so that no new ones surprise.
     let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
@@ -47,7 +57,11 @@ async fn the_readme_works_as_pasted() {
     fs::write(project.join("src/main.rs"), program).unwrap();
 
     let target = project.join("target");
-    let built = Command::new(env!("CARGO")).args(["build", "--quiet"]).current_dir(&project).env("CARGO_TARGET_DIR", &target).status();
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet"])
+        .current_dir(&project)
+        .env("CARGO_TARGET_DIR", &target)
+        .status();
     assert!(built.unwrap().success(), "what the README says does not compile");
 
     let mut command = Command::new(target.join("debug/readme"));

@@ -1,0 +1,156 @@
+//! A server that dies, hangs, or is replaced by one that is silent, under load: who decides, how soon, and for how long.
+
+use std::time::Duration;
+
+use redis_rl_client::{Decision, Limiter, Outage, Source};
+use tokio::time::{Instant, sleep};
+
+use crate::load::{DEADLINE, Load, Report, alone, assert_exact};
+use crate::support::{Options, Server, Silent, calls};
+
+/// Enough to see a steady state.
+const A_WHILE: Duration = Duration::from_millis(500);
+
+fn limiter_at(port: u16, outage: Outage) -> Limiter {
+    let builder = Limiter::builder(format!("redis://127.0.0.1:{port}"));
+    builder.deadline(DEADLINE).on_outage(outage).nodes(1).connect_lazy().unwrap()
+}
+
+/// Whether a decision is what an outage leads to.
+fn is_by(outage: Outage, decision: &Decision) -> bool {
+    let is_right = match outage {
+        Outage::Open => decision.allowed,
+        Outage::Closed => decision.is_unavailable() && decision.retry_after >= Some(Duration::from_secs(1)),
+        Outage::LocalShare => decision.allowed,
+    };
+    is_right && decision.source == Source::Fallback(outage) && decision.remaining.is_none()
+}
+
+/// Sees that Redis decided before the outage, and the policy while it lasted.
+fn assert_decided(report: &Report, outage: Outage, began: Instant, ended: Instant) {
+    let first = report.0[0].at;
+    // The first requests wait for the connection.
+    for record in report.between(first + A_WHILE / 2, began - DEADLINE) {
+        assert_eq!(record.decision.source, Source::Redis, "before: {record:?}");
+    }
+    for record in report.between(began + Duration::from_millis(5), ended - DEADLINE) {
+        assert!(is_by(outage, &record.decision), "{outage:?}: {record:?}");
+    }
+}
+
+async fn lives_through_a_kill(outage: Outage, options: Options, lossless: bool) {
+    let _alone = alone().await;
+    let mut server = options.start();
+    let limiter = limiter_at(server.port(), outage);
+    let load = Load::on(&limiter);
+    sleep(A_WHILE).await;
+    let before = calls(&mut server.connect(), "rl.");
+    server.kill();
+    let began = Instant::now();
+    sleep(Duration::from_secs(1)).await;
+    let ended = Instant::now();
+    server.revive();
+    let answers_again = Instant::now();
+    sleep(2 * A_WHILE + Duration::from_millis(300)).await;
+    let report = load.end().await;
+    assert_decided(&report, outage, began, ended);
+    report.assert_recovered(answers_again);
+    let executed = before + calls(&mut server.connect(), "rl.");
+    assert!(executed <= report.0.len() as u64, "{executed} calls for {} checks", report.0.len());
+    assert_exact(&limiter, "fresh").await;
+    report.assert_charged_once(&limiter, lossless).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_killed_and_comes_back_empty_leaves_all_open_meanwhile() {
+    lives_through_a_kill(Outage::Open, Options::new(), false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_killed_and_comes_back_with_its_data_has_counted_each_call_once() {
+    let options = Options::new().set("appendonly", "yes").set("appendfsync", "always");
+    lives_through_a_kill(Outage::Closed, options, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_stopped_for_three_seconds_runs_no_call_twice_when_it_goes_on() {
+    let _alone = alone().await;
+    let server = Server::new();
+    let limiter = limiter_at(server.port(), Outage::LocalShare);
+    let load = Load::on(&limiter);
+    sleep(A_WHILE).await;
+    server.stop();
+    let began = Instant::now();
+    sleep(Duration::from_secs(3)).await;
+    let ended = Instant::now();
+    server.cont();
+    sleep(2 * A_WHILE + Duration::from_millis(300)).await;
+    let report = load.end().await;
+    assert_decided(&report, Outage::LocalShare, began, ended);
+    report.assert_recovered(ended);
+    let executed = calls(&mut server.connect(), "rl.");
+    let checks = report.0.len() as u64;
+    // While the breaker is open nothing is sent: of 600 checks all but those of the first moments.
+    let by_redis = report.0.iter().filter(|record| record.decision.source == Source::Redis).count() as u64;
+    assert!((by_redis..=by_redis + 100).contains(&executed), "{executed} calls, {by_redis} decisions, {checks} checks");
+    assert_exact(&limiter, "fresh").await;
+    report.assert_charged_once(&limiter, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pause_that_is_no_outage_does_not_open_the_breaker() {
+    let _alone = alone().await;
+    let server = Server::new();
+    let limiter = limiter_at(server.port(), Outage::Closed);
+    let load = Load::on(&limiter);
+    sleep(A_WHILE).await;
+    server.stop();
+    sleep(Duration::from_millis(80)).await;
+    server.cont();
+    let ended = Instant::now();
+    sleep(A_WHILE).await;
+    let report = load.end().await;
+    // Had it opened, the next moments would be without Redis.
+    for record in report.since(ended + Duration::from_millis(20)) {
+        assert_eq!(record.decision.source, Source::Redis, "{record:?}");
+    }
+    report.assert_charged_once(&limiter, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_port_that_accepts_and_never_answers_holds_nobody_up() {
+    let _alone = alone().await;
+    let silent = Silent::new();
+    let limiter = limiter_at(silent.port(), Outage::Closed);
+    let load = Load::on(&limiter);
+    sleep(Duration::from_millis(2_500)).await;
+    let report = load.end().await;
+    for record in &report.0 {
+        assert!(is_by(Outage::Closed, &record.decision), "{record:?}");
+    }
+    assert!(silent.accepted() <= 5, "{} connections in two seconds", silent.accepted());
+    drop(silent);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_replaced_by_a_silent_port_and_comes_back_decides_again() {
+    let _alone = alone().await;
+    let mut server = Server::new();
+    let limiter = limiter_at(server.port(), Outage::Open);
+    let load = Load::on(&limiter);
+    sleep(A_WHILE).await;
+    server.kill();
+    let silent = Silent::on(server.port());
+    let began = Instant::now();
+    sleep(Duration::from_millis(1_500)).await;
+    let ended = Instant::now();
+    drop(silent);
+    server.revive();
+    let answers_again = Instant::now();
+    sleep(2 * A_WHILE + Duration::from_millis(300)).await;
+    let report = load.end().await;
+    assert_decided(&report, Outage::Open, began, ended);
+    report.assert_recovered(answers_again);
+    assert_exact(&limiter, "fresh").await;
+    report.assert_charged_once(&limiter, false).await;
+}
