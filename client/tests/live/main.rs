@@ -13,6 +13,7 @@ mod cluster;
 mod deny_cache;
 mod examples;
 mod failover;
+mod layer;
 mod lifecycle;
 mod load;
 mod local_share;
