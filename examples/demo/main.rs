@@ -7,11 +7,12 @@
 //! Run it with `make demo`, or `cargo run --release --example demo -- --help`.
 
 mod acts;
+mod answer;
 mod api_server;
 mod balancer;
+mod caller;
 mod checks;
 mod clock;
-mod decision;
 mod fleet;
 mod http_client;
 mod leash;

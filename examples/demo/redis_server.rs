@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -13,6 +14,8 @@ use crate::Fallible;
 use crate::leash::{self, Leashed};
 
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
+/// Far more than any answer takes.
+pub const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// How often another free port is tried when somebody takes the chosen one first.
 const ATTEMPTS: usize = 5;
 
@@ -82,7 +85,10 @@ impl RedisServer {
 }
 
 pub async fn connect(address: SocketAddr) -> Fallible<MultiplexedConnection> {
-    Ok(redis::Client::open(format!("redis://{address}"))?.get_multiplexed_async_connection().await?)
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(ANSWERS_WITHIN))
+        .set_response_timeout(Some(ANSWERS_WITHIN));
+    Ok(redis::Client::open(format!("redis://{address}"))?.get_multiplexed_async_connection_with_config(&config).await?)
 }
 
 fn command_line(program: OsString, port: u16, files: &TempDir, log: &Path, module: &Path) -> Vec<OsString> {
