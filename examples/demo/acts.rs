@@ -1,4 +1,8 @@
-//! The acts: the same traffic on the same fleet, counted in another way each time.
+//! Acts 1 to 3: the same traffic on the same fleet, counted in another way each time.
+
+pub mod outage;
+
+use std::time::Duration;
 
 use crate::Fallible;
 use crate::checks::{self, Faults, Tally};
@@ -78,7 +82,7 @@ impl Stage<'_> {
     async fn run(&self, act: u8, who_counts: &'static str, counting: Counting) -> Fallible<RunResult> {
         let Options { requests, limit, concurrency, .. } = *self.options;
         let fleet = Fleet::start(counting, limit, self.redis.address()).await?;
-        let load = Load { requests, concurrency };
+        let load = Load { requests, concurrency, every: Duration::ZERO };
         let traffic = traffic::send(fleet.address(), load).await?;
 
         let tally = Tally::of(&traffic);

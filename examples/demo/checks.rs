@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use crate::fleet::SERVERS;
 use crate::limiters::WINDOW;
@@ -12,7 +13,7 @@ use crate::traffic::{Outcome, Reply, Traffic};
 pub struct Faults(BTreeMap<String, usize>);
 
 impl Faults {
-    fn add(&mut self, fault: String) {
+    pub fn add(&mut self, fault: String) {
         *self.0.entry(fault).or_default() += 1;
     }
 
@@ -99,6 +100,37 @@ pub fn headers(limit: u64, traffic: &Traffic, faults: &mut Faults) {
             }
             Outcome::Unavailable { .. } => faults.add("refused by 503 by a limiter that knows what is left".to_owned()),
         }
+    }
+}
+
+/// Without Redis a server does not know what is left. Those that it refuses must be told a wait, and by the right status.
+pub fn told_without_redis(right: impl Fn(&Outcome) -> bool, traffic: &Traffic, faults: &mut Faults) {
+    for reply in &traffic.replies {
+        if reply.budget.is_some() {
+            faults.add("an answer says what is left while nobody can know".to_owned());
+        }
+        match reply.outcome {
+            Outcome::Admitted => {}
+            ref outcome if right(outcome) => {}
+            Outcome::TooMany { .. } => faults.add("refused by 429 while Redis was away".to_owned()),
+            Outcome::Unavailable { .. } => faults.add("refused by 503 while Redis was away".to_owned()),
+        }
+        if reply.retry_after().is_some_and(|wait| !(1..=WINDOW.as_secs()).contains(&wait)) {
+            faults.add(format!("Retry-After is {:?} while Redis was away", reply.retry_after()));
+        }
+    }
+}
+
+pub fn admitted_by_each(expected: [u64; SERVERS.len()], tally: &Tally, faults: &mut Faults) {
+    if tally.admitted != expected {
+        faults.add(format!("the servers admitted {:?}, not {expected:?}", tally.admitted));
+    }
+}
+
+pub fn answered_within(longest: Duration, traffic: &Traffic, faults: &mut Faults) {
+    let slowest = traffic.slowest();
+    if slowest > longest {
+        faults.add(format!("an answer took {} ms, more than {} ms", slowest.as_millis(), longest.as_millis()));
     }
 }
 

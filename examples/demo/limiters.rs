@@ -22,6 +22,8 @@ pub enum Counting {
     Memory,
     CheckThenAct,
     RedisRl(Algorithm),
+    /// With redis-rl, and this when Redis is away.
+    Through(Outage),
 }
 
 impl Counting {
@@ -31,12 +33,16 @@ impl Counting {
             Counting::Memory => "memory",
             Counting::CheckThenAct => "check-then-act",
             Counting::RedisRl(algorithm) => algorithm.command(),
+            Counting::Through(Outage::Open) => "outage-open",
+            Counting::Through(Outage::Closed) => "outage-closed",
+            Counting::Through(Outage::LocalShare) => "outage-local-share",
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
         let by_redis_rl = Algorithm::ALL.map(Counting::RedisRl);
-        let mut all = [Counting::Memory, Counting::CheckThenAct].into_iter().chain(by_redis_rl);
+        let through = [Outage::Open, Outage::Closed, Outage::LocalShare].map(Counting::Through);
+        let mut all = [Counting::Memory, Counting::CheckThenAct].into_iter().chain(by_redis_rl).chain(through);
         all.find(|counting| counting.name() == name)
     }
 
@@ -50,6 +56,9 @@ impl Counting {
                 // The one whose answers nobody takes for a decision of Redis.
                 let limiter = redis_rl::connect(redis, Outage::Closed).await?;
                 redis_rl::layer(app, limiter, policy(algorithm)?)
+            }
+            Counting::Through(outage) => {
+                redis_rl::layer(app, redis_rl::connect(redis, outage).await?, policy(Algorithm::EXACT)?)
             }
         })
     }

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, Request, StatusCode};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::Fallible;
 use crate::answer::{Budget, PROBLEM_JSON, X_RATELIMIT_TURN, number, text};
@@ -28,6 +28,8 @@ pub struct Load {
     pub requests: u64,
     /// So many are in flight at most.
     pub concurrency: u64,
+    /// The time from one request to the next; zero sends them as fast as answers come.
+    pub every: Duration,
 }
 
 /// All that came back.
@@ -44,6 +46,7 @@ pub struct Reply {
     /// When its turn comes; 0 is at once.
     pub turn: u64,
     pub outcome: Outcome,
+    pub took: Duration,
 }
 
 pub enum Outcome {
@@ -58,6 +61,18 @@ pub enum Outcome {
     },
 }
 
+impl Traffic {
+    pub fn slowest(&self) -> Duration {
+        self.replies.iter().map(|reply| reply.took).max().unwrap_or_default()
+    }
+
+    /// Both, as one.
+    pub fn and(self, other: Traffic) -> Traffic {
+        let replies = self.replies.into_iter().chain(other.replies).collect();
+        Traffic { replies, took: self.took + other.took }
+    }
+}
+
 /// Sends requests to `address` until they run out.
 pub async fn send(address: SocketAddr, load: Load) -> Fallible<Traffic> {
     let client = http_client();
@@ -68,10 +83,14 @@ pub async fn send(address: SocketAddr, load: Load) -> Fallible<Traffic> {
         let (client, taken) = (client.clone(), Arc::clone(&taken));
         senders.spawn(async move {
             let mut replies = Vec::new();
-            while taken.fetch_add(1, Ordering::Relaxed) < load.requests {
-                replies.push(ask(&client, address).await?);
+            loop {
+                let number = taken.fetch_add(1, Ordering::Relaxed);
+                if number >= load.requests {
+                    return Fallible::Ok(replies);
+                }
+                sleep_until(began + load.every * number as u32).await;
+                replies.push(ask(&client, address, USER).await?);
             }
-            Fallible::Ok(replies)
         });
     }
     let mut replies = Vec::new();
@@ -81,14 +100,17 @@ pub async fn send(address: SocketAddr, load: Load) -> Fallible<Traffic> {
     Ok(Traffic { replies, took: began.elapsed() })
 }
 
-async fn ask(client: &HttpClient, address: SocketAddr) -> Fallible<Reply> {
-    let request = Request::get(format!("http://{address}/hello")).header(X_API_KEY, USER).body(Body::empty())?;
+/// Sends one request as some user.
+pub async fn ask(client: &HttpClient, address: SocketAddr, user: &str) -> Fallible<Reply> {
+    let request = Request::get(format!("http://{address}/hello")).header(X_API_KEY, user).body(Body::empty())?;
     let answer = async {
         let response = client.request(request).await?;
         let (head, body) = response.into_parts();
         Fallible::Ok((head, axum::body::to_bytes(Body::new(body), LONGEST_BODY).await?))
     };
+    let asked = Instant::now();
     let (head, body) = timeout(ANSWERED_WITHIN, answer).await.map_err(|_| "a request was not answered")??;
+    let took = asked.elapsed();
     let headers = &head.headers;
     let outcome = match head.status {
         StatusCode::OK => Outcome::Admitted,
@@ -104,6 +126,7 @@ async fn ask(client: &HttpClient, address: SocketAddr) -> Fallible<Reply> {
         budget: Budget::read(headers)?,
         turn: turn.unwrap_or(0),
         outcome,
+        took,
     })
 }
 

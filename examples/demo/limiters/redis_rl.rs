@@ -18,7 +18,7 @@ use crate::redis_server::ANSWERS_WITHIN;
 /// A limiter that has reached Redis. `outage` decides when Redis is away.
 ///
 /// A server in earnest would set a deadline of some 20 ms. Here a slow machine must not pass for an outage, or nothing is
-/// exact.
+/// exact; and where Redis is killed nobody waits, for connections are refused at once.
 pub async fn connect(redis: SocketAddr, outage: Outage) -> Fallible<Limiter> {
     let builder = Limiter::builder(format!("redis://{redis}"))
         .deadline(ANSWERS_WITHIN)
