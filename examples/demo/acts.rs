@@ -1,15 +1,19 @@
-//! The acts: the same traffic on the same fleet, counted in another way each time.
+//! Acts 1 to 3: the same traffic on the same fleet, counted in another way each time.
+
+pub mod outage;
+
+use std::time::Duration;
 
 use crate::Fallible;
 use crate::checks::{self, Faults, Tally};
 use crate::clock::{Moment, away_from_the_edge};
 use crate::fleet::Fleet;
 use crate::limiters::Counting;
-use crate::limiters::redis_rl::Algorithm;
+use crate::limiters::algorithm::Algorithm;
 use crate::options::Options;
 use crate::redis_server::RedisServer;
 use crate::result::RunResult;
-use crate::traffic;
+use crate::traffic::{self, Load};
 use crate::work::{LONGEST_MS, SHORTEST_MS};
 
 pub async fn play(options: &Options, redis: &RedisServer) -> Fallible<Vec<RunResult>> {
@@ -23,7 +27,7 @@ pub async fn play(options: &Options, redis: &RedisServer) -> Fallible<Vec<RunRes
     println!("       (to serve takes {SHORTEST_MS} to {LONGEST_MS} ms, in every act).");
     results.push(stage.check_then_act().await?);
 
-    println!("\nact 3  redis-rl: one command checks and counts in one step.");
+    println!("\nact 3  redis-rl: one call checks and counts in one step.");
     for algorithm in Algorithm::ALL {
         results.push(stage.redis_rl(algorithm).await?);
     }
@@ -39,7 +43,7 @@ struct Stage<'a> {
 impl Stage<'_> {
     /// A server knows its own share only, and admits up to the whole limit of it.
     async fn each_alone(&self) -> Fallible<RunResult> {
-        let mut result = self.run(1, Counting::Memory).await?;
+        let mut result = self.run(1, "each server for itself", Counting::Memory).await?;
         let shares = checks::shares(self.options.requests);
         let admitted = shares.map(|share| share.min(self.options.limit)).iter().sum();
         checks::admitted(admitted..=admitted, &result.tally, &mut result.faults);
@@ -48,7 +52,7 @@ impl Stage<'_> {
 
     /// Even with nothing to do between check and act, nine runs in ten admit too many; the work makes it ten.
     async fn check_then_act(&self) -> Fallible<RunResult> {
-        let mut result = self.run(2, Counting::CheckThenAct).await?;
+        let mut result = self.run(2, "GET, compare, INCR", Counting::CheckThenAct).await?;
         let too_many = self.options.limit + 1..=self.options.requests;
         checks::admitted(too_many, &result.tally, &mut result.faults);
         Ok(result)
@@ -59,7 +63,7 @@ impl Stage<'_> {
         away_from_the_edge(&mut redis).await?;
 
         let began = Moment::now(&mut redis).await?;
-        let mut result = self.run(3, Counting::RedisRl(algorithm)).await?;
+        let mut result = self.run(3, algorithm.command(), Counting::RedisRl(algorithm)).await?;
         let ended = Moment::now(&mut redis).await?;
 
         let limit = self.options.limit;
@@ -75,16 +79,16 @@ impl Stage<'_> {
     }
 
     /// The user's requests through a fresh fleet, with the checks that hold in all acts.
-    async fn run(&self, act: u8, counting: Counting) -> Fallible<RunResult> {
-        let Options { requests, limit, .. } = *self.options;
+    async fn run(&self, act: u8, who_counts: &'static str, counting: Counting) -> Fallible<RunResult> {
+        let Options { requests, limit, concurrency, .. } = *self.options;
         let fleet = Fleet::start(counting, limit, self.redis.address()).await?;
-        let traffic = traffic::send(fleet.address(), requests, self.options.concurrency).await?;
+        let load = Load { requests, concurrency, every: Duration::ZERO };
+        let traffic = traffic::send(fleet.address(), load).await?;
 
         let tally = Tally::of(&traffic);
         let mut faults = Faults::default();
         checks::dealt_out(requests, &tally, &mut faults);
         checks::headers(limit, &traffic, &mut faults);
-        let who_counts = counting.description();
         let result = RunResult { act, who_counts, limit, traffic, tally, faults };
         result.report();
         Ok(result)

@@ -13,7 +13,7 @@ pub const SERVERS: [&str; 4] = ["a", "b", "c", "d"];
 pub struct Fleet {
     // Before the servers: nothing is sent to them any more when they end.
     balancer: Balancer,
-    _servers: Vec<ApiServer>,
+    servers: Vec<ApiServer>,
 }
 
 impl Fleet {
@@ -23,11 +23,16 @@ impl Fleet {
             servers.push(ApiServer::start(&Assignment { name: name.to_owned(), counting, limit, redis }).await?);
         }
         let balancer = Balancer::start(servers.iter().map(ApiServer::address)).await?;
-        Ok(Fleet { balancer, _servers: servers })
+        Ok(Fleet { balancer, servers })
     }
 
     /// Where the user sends requests.
     pub fn address(&self) -> SocketAddr {
         self.balancer.address()
+    }
+
+    /// The servers themselves, past the balancer.
+    pub fn servers(&self) -> impl Iterator<Item = SocketAddr> {
+        self.servers.iter().map(ApiServer::address)
     }
 }

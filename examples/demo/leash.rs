@@ -53,6 +53,13 @@ impl Leashed {
     pub fn has_ended(&mut self) -> Fallible<bool> {
         Ok(self.child.try_wait()?.is_some())
     }
+
+    /// Lets go, and waits until the child has ended, and with it the program that it ran.
+    pub async fn end(&mut self) -> Fallible<()> {
+        drop(self.child.stdin.take());
+        timeout(PATIENCE, self.child.wait()).await.map_err(|_| "a child process did not end")??;
+        Ok(())
+    }
 }
 
 impl Drop for Leashed {
@@ -79,7 +86,7 @@ pub async fn released() {
     let _ = gone.await;
 }
 
-/// Runs `args` as a command until it ends or the parent lets go.
+/// Runs `args` as a command until it ends or the parent lets go. Then it is killed, without a chance to say no.
 pub async fn run(args: &[OsString]) -> Fallible<()> {
     let (program, args) = args.split_first().ok_or("leash: no program to run")?;
     let mut child = Command::new(program)

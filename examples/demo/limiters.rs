@@ -1,17 +1,17 @@
 //! The ways to count that the acts compare.
 
+pub mod algorithm;
 mod check_then_act;
-mod memory;
-pub mod redis_rl;
+mod redis_rl;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::Router;
+use redis_rl_client::{Limiter, Outage};
+
 use crate::Fallible;
-use crate::decision::Decision;
-use crate::limiters::check_then_act::CheckThenAct;
-use crate::limiters::memory::Memory;
-use crate::limiters::redis_rl::{Algorithm, RedisRl};
+use crate::limiters::algorithm::Algorithm;
 
 /// Limits are "so many an hour": long enough that hardly anything comes back during a run.
 pub const WINDOW: Duration = Duration::from_secs(3_600);
@@ -22,69 +22,44 @@ pub enum Counting {
     Memory,
     CheckThenAct,
     RedisRl(Algorithm),
+    /// With redis-rl, and this when Redis is away.
+    Through(Outage),
 }
 
 impl Counting {
-    /// For an API server's command line.
+    /// For an API server's command line, and for keys: no two runs share one.
     pub fn name(self) -> &'static str {
         match self {
             Counting::Memory => "memory",
             Counting::CheckThenAct => "check-then-act",
             Counting::RedisRl(algorithm) => algorithm.command(),
-        }
-    }
-
-    /// For a person.
-    pub fn description(self) -> &'static str {
-        match self {
-            Counting::Memory => "each server for itself",
-            Counting::CheckThenAct => "GET, compare, INCR",
-            Counting::RedisRl(algorithm) => algorithm.command(),
+            Counting::Through(Outage::Open) => "outage-open",
+            Counting::Through(Outage::Closed) => "outage-closed",
+            Counting::Through(Outage::LocalShare) => "outage-local-share",
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        let mut all =
-            [Counting::Memory, Counting::CheckThenAct].into_iter().chain(Algorithm::ALL.map(Counting::RedisRl));
+        let by_redis_rl = Algorithm::ALL.map(Counting::RedisRl);
+        let through = [Outage::Open, Outage::Closed, Outage::LocalShare].map(Counting::Through);
+        let mut all = [Counting::Memory, Counting::CheckThenAct].into_iter().chain(by_redis_rl).chain(through);
         all.find(|counting| counting.name() == name)
     }
-}
 
-/// A way to count, ready to decide.
-pub enum Limiter {
-    Memory(Memory),
-    CheckThenAct(CheckThenAct),
-    RedisRl(RedisRl),
-}
-
-impl Limiter {
-    pub async fn new(counting: Counting, limit: u64, redis: SocketAddr) -> Fallible<Self> {
-        Ok(match counting {
-            Counting::Memory => Limiter::Memory(Memory::new(limit)),
-            Counting::CheckThenAct => Limiter::CheckThenAct(CheckThenAct::connect(limit, redis).await?),
-            Counting::RedisRl(algorithm) => Limiter::RedisRl(RedisRl::connect(algorithm, limit, redis).await?),
+    /// Puts `limit` an hour before an app, counted this way.
+    pub async fn layer(self, app: Router, limit: u64, redis: SocketAddr) -> Fallible<Router> {
+        let policy = |algorithm: Algorithm| algorithm.policy(self.name(), limit);
+        Ok(match self {
+            Counting::CheckThenAct => check_then_act::layer(app, limit, redis).await?,
+            Counting::Memory => redis_rl::layer(app, Limiter::in_memory(), policy(Algorithm::EXACT)?),
+            Counting::RedisRl(algorithm) => {
+                // The one whose answers nobody takes for a decision of Redis.
+                let limiter = redis_rl::connect(redis, Outage::Closed).await?;
+                redis_rl::layer(app, limiter, policy(algorithm)?)
+            }
+            Counting::Through(outage) => {
+                redis_rl::layer(app, redis_rl::connect(redis, outage).await?, policy(Algorithm::EXACT)?)
+            }
         })
     }
-
-    pub async fn decide(&self, user: &str) -> Fallible<Decision> {
-        match self {
-            Limiter::Memory(limiter) => Ok(limiter.decide(user)),
-            Limiter::CheckThenAct(limiter) => limiter.decide(user).await,
-            Limiter::RedisRl(limiter) => limiter.decide(user).await,
-        }
-    }
-
-    /// Told after a request was served.
-    pub async fn served(&self, user: &str) -> Fallible<()> {
-        match self {
-            Limiter::CheckThenAct(limiter) => limiter.served(user).await,
-            // The others have counted it when they decided.
-            Limiter::Memory(_) | Limiter::RedisRl(_) => Ok(()),
-        }
-    }
-}
-
-/// The braces are a cluster's hash tag: all limits of one user live on one node.
-fn key(user: &str, policy: &str) -> String {
-    format!("rl:{{{user}}}:{policy}")
 }

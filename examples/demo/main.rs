@@ -1,17 +1,18 @@
 //! What a rate limit is worth on a fleet, shown with real processes and real HTTP.
 //!
 //! Four API servers stand behind a round-robin balancer, and one user sends more requests than the limit allows. The
-//! fleet counts them in a different way in each act; the table at the end says what came of it, and the exit code is 1
-//! if a number is not what the act claims.
+//! fleet counts them in a different way in each act, and in the last one Redis is killed and comes back. The tables at the
+//! end say what came of it, and the exit code is 1 if a number is not what the act claims.
 //!
 //! Run it with `make demo`, or `cargo run --release --example demo -- --help`.
 
 mod acts;
+mod answer;
 mod api_server;
 mod balancer;
+mod caller;
 mod checks;
 mod clock;
-mod decision;
 mod fleet;
 mod http_client;
 mod leash;
@@ -32,6 +33,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::options::{HELP, Options, Request};
 use crate::redis_server::RedisServer;
 use crate::result::RunResult;
+use crate::result::outage::OutageResult;
 
 /// Nobody handles these errors one by one: each becomes a line on stderr and a non-zero exit.
 type Fallible<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -83,13 +85,15 @@ async fn perform(options: &Options) -> Fallible<()> {
         options.concurrency,
         options.limit,
     );
-    let redis = RedisServer::start(&options.module).await?;
+    let mut redis = RedisServer::start(&options.module).await?;
     println!("{}", redis.introduction().await?);
 
     let results = acts::play(options, &redis).await?;
-    println!("\n{}", result::summary(&results));
+    let outages = acts::outage::play(options, &mut redis).await?;
+    println!("\n{}\n{}", result::summary(&results), result::outage::summary(&outages));
 
-    let faults: Vec<String> = results.iter().flat_map(RunResult::faults).collect();
+    let faults = results.iter().flat_map(RunResult::faults);
+    let faults: Vec<String> = faults.chain(outages.iter().flat_map(OutageResult::faults)).collect();
     if faults.is_empty() {
         println!("Every number above was checked.");
         Ok(())

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use crate::Fallible;
 
 pub const HELP: &str = "\
-Shows a limit of 100 an hour on a fleet of four API servers, counted in three ways.
+Shows a limit of 100 an hour on a fleet of four API servers: counted in three ways, and held while Redis is killed and
+comes back.
 
 Usage: demo [OPTIONS]
 
@@ -68,8 +69,9 @@ impl Options {
 
         within("--limit", limit, LIMITS)?;
         within("--concurrency", concurrency, CONCURRENCIES)?;
-        // The last `concurrency` requests must still find the limit used up, or the race has no room to show.
-        within("--requests", requests, limit + concurrency..=MOST_REQUESTS)?;
+        // The last `concurrency` requests must still find the limit used up, or the race has no room to show. And it must
+        // be used up again with the part of them that is sent while Redis is away.
+        within("--requests", requests, 3 * limit + concurrency..=MOST_REQUESTS)?;
         let module = match module {
             Some(path) => path,
             None => module_beside_the_demo()?,

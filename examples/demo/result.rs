@@ -1,4 +1,6 @@
-//! What came of one run, as a line of progress and as a row of the table.
+//! What came of one run of acts 1 to 3, as lines of progress and as a row of the table.
+
+pub mod outage;
 
 use std::iter::zip;
 

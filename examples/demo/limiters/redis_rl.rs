@@ -1,104 +1,61 @@
-//! Counting with the module: one command checks and takes in one step.
+//! Counting with redis-rl, through its client: one call checks and takes in one step.
 
 use std::net::SocketAddr;
-use std::ops::RangeInclusive;
-use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use redis_rl_client::{Limiter, Outage, Policy};
 
 use crate::Fallible;
-use crate::clock::Moment;
-use crate::decision::{Decision, whole_seconds};
-use crate::limiters::{WINDOW, key};
-use crate::redis_server::connect;
+use crate::answer::{Budget, X_RATELIMIT_TURN, refusal, whole_seconds};
+use crate::caller::Caller;
+use crate::fleet::SERVERS;
+use crate::redis_server::ANSWERS_WITHIN;
 
-#[derive(Clone, Copy)]
-pub enum Algorithm {
-    FixedWindow,
-    SlidingWindow,
-    SlidingLog,
-    TokenBucket,
-    LeakyBucket,
+/// A limiter that has reached Redis. `outage` decides when Redis is away.
+///
+/// A server in earnest would set a deadline of some 20 ms. Here a slow machine must not pass for an outage, or nothing is
+/// exact; and where Redis is killed nobody waits, for connections are refused at once.
+pub async fn connect(redis: SocketAddr, outage: Outage) -> Fallible<Limiter> {
+    let builder = Limiter::builder(format!("redis://{redis}"))
+        .deadline(ANSWERS_WITHIN)
+        .connect_timeout(ANSWERS_WITHIN)
+        .on_outage(outage)
+        .nodes(SERVERS.len() as u32);
+    Ok(builder.connect().await?)
 }
 
-impl Algorithm {
-    pub const ALL: [Algorithm; 5] = [
-        Algorithm::FixedWindow,
-        Algorithm::SlidingWindow,
-        Algorithm::SlidingLog,
-        Algorithm::TokenBucket,
-        Algorithm::LeakyBucket,
-    ];
-
-    pub fn command(self) -> &'static str {
-        match self {
-            Algorithm::FixedWindow => "RL.FIXED",
-            Algorithm::SlidingWindow => "RL.SLIDING",
-            Algorithm::SlidingLog => "RL.SLIDINGLOG",
-            Algorithm::TokenBucket => "RL.TOKENBUCKET",
-            Algorithm::LeakyBucket => "RL.LEAKY",
-        }
-    }
-
-    /// Whether an admitted request is told when its turn comes.
-    pub fn queues(self) -> bool {
-        matches!(self, Algorithm::LeakyBucket)
-    }
-
-    /// The argument behind the limit that makes it "so many an hour".
-    fn an_hour(self, limit: u64) -> String {
-        match self {
-            Algorithm::FixedWindow | Algorithm::SlidingWindow | Algorithm::SlidingLog => "1h".to_owned(),
-            Algorithm::TokenBucket | Algorithm::LeakyBucket => format!("{limit}/h"),
-        }
-    }
-
-    /// The waits, in seconds, that can be right for requests refused between two moments, of a run that began with an
-    /// unused limiter. None if so much time has passed that more than the limit was rightly admitted.
-    pub fn waits(self, limit: u64, began: Moment, ended: Moment) -> Option<RangeInclusive<u64>> {
-        let share = WINDOW.div_f64(limit as f64);
-        let since_began = |wait: Duration| (wait, wait.saturating_sub(ended.since(began)));
-        let (longest, shortest) = match self {
-            Algorithm::FixedWindow => (began.left_of_window_at(began), ended.left_of_window_at(began)),
-            // The window that is full must end, and then so much of it be covered no more that one unit comes free.
-            Algorithm::SlidingWindow => {
-                (began.left_of_window_at(began) + share, ended.left_of_window_at(began).saturating_add(share))
-            }
-            Algorithm::SlidingLog => since_began(WINDOW),
-            Algorithm::TokenBucket | Algorithm::LeakyBucket => since_began(share),
-        };
-        (!shortest.is_zero()).then(|| whole_seconds(shortest)..=whole_seconds(longest))
-    }
+#[derive(Clone)]
+struct Limit {
+    limiter: Limiter,
+    policy: Policy,
 }
 
-pub struct RedisRl {
-    algorithm: Algorithm,
-    limit: u64,
-    redis: MultiplexedConnection,
+/// Puts the limit before an app.
+pub fn layer(app: Router, limiter: Limiter, policy: Policy) -> Router {
+    app.layer(from_fn_with_state(Limit { limiter, policy }, check))
 }
 
-impl RedisRl {
-    pub async fn connect(algorithm: Algorithm, limit: u64, redis: SocketAddr) -> Fallible<Self> {
-        Ok(RedisRl { algorithm, limit, redis: connect(redis).await? })
-    }
+async fn check(State(limit): State<Limit>, Caller(user): Caller, request: Request, next: Next) -> Response {
+    let decision = limit.limiter.check(&limit.policy, user).await;
+    let mut response = if decision.allowed {
+        next.run(request).await
+    } else if decision.is_unavailable() {
+        refusal(StatusCode::SERVICE_UNAVAILABLE, decision.retry_after)
+    } else {
+        refusal(StatusCode::TOO_MANY_REQUESTS, decision.retry_after)
+    };
 
-    pub async fn decide(&self, user: &str) -> Fallible<Decision> {
-        let command = self.algorithm.command();
-        let (allowed, limit, remaining, retry_after_ms, reset_ms): (bool, u64, u64, i64, u64) = redis::cmd(command)
-            .arg(key(user, command))
-            .arg(self.limit)
-            .arg(self.algorithm.an_hour(self.limit))
-            .query_async(&mut self.redis.clone())
-            .await?;
-        // -1: never.
-        let wait = u64::try_from(retry_after_ms).ok().map(Duration::from_millis);
-        Ok(Decision {
-            allowed,
-            limit,
-            remaining,
-            retry_after: wait,
-            turn_after: wait.filter(|_| allowed && self.algorithm.queues()),
-            reset_after: Duration::from_millis(reset_ms),
-        })
+    let headers = response.headers_mut();
+    // Without Redis a server does not know what is left, and tells no numbers.
+    if let (Some(remaining), Some(reset)) = (decision.remaining, decision.reset_after) {
+        Budget { limit: decision.limit, remaining, reset: whole_seconds(reset) }.write(headers);
     }
+    if !decision.delay.is_zero() {
+        headers.insert(X_RATELIMIT_TURN, whole_seconds(decision.delay).into());
+    }
+    response
 }
