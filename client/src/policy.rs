@@ -157,6 +157,14 @@ impl Policy {
         self.shadow
     }
 
+    /// The same, but of a leaky bucket only the places that have their turn within `longest`. Redis then denies what would
+    /// come later, takes nothing for it, and tells the wait after which it would be in time.
+    #[cfg(feature = "tower")]
+    #[must_use]
+    pub(crate) fn with_turns_within(self, longest: Duration) -> Self {
+        Self { rule: self.rule.with_turns_within(longest), ..self }
+    }
+
     pub(crate) fn rule(&self) -> &Rule {
         &self.rule
     }

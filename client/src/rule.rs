@@ -56,6 +56,17 @@ impl Algorithm {
         }
     }
 
+    /// The same, but of a leaky bucket no more places than have their turn within `longest`, as it is counted in whole
+    /// milliseconds.
+    #[cfg(feature = "tower")]
+    pub fn with_turns_within(self, longest: Duration) -> Self {
+        let Self::LeakyBucket { capacity, rate } = self else { return self };
+        // Before the turn of the last place all others drain.
+        let parts = longest.as_millis().saturating_mul(1_000).saturating_mul(rate.units().into());
+        let places = u64::try_from(parts / u128::from(rate.micros())).unwrap_or(u64::MAX).saturating_add(1);
+        Self::LeakyBucket { capacity: Capacity::new(places.min(capacity.get())).unwrap_or(capacity), rate }
+    }
+
     /// The part of it that one of so many nodes may give out: its limit or capacity is divided and rounded down, but at least 1
     /// (unless it is 0), and its rate is divided exactly.
     pub fn share(self, nodes: NonZeroU32) -> Self {
@@ -90,6 +101,13 @@ pub(crate) struct Rule {
 impl Rule {
     pub fn new(algorithm: Algorithm, pace: String) -> Self {
         Self { algorithm, arguments: Arc::new([algorithm.limit().get().to_string(), pace]) }
+    }
+
+    /// See [`Algorithm::with_turns_within`].
+    #[cfg(feature = "tower")]
+    pub fn with_turns_within(&self, longest: Duration) -> Self {
+        let [_, pace] = &*self.arguments;
+        Self::new(self.algorithm.with_turns_within(longest), pace.clone())
     }
 
     /// The command that decides by it.
@@ -154,6 +172,25 @@ mod tests {
     }
 
     proptest! {
+        #[cfg(feature = "tower")]
+        #[test]
+        fn all_places_that_have_their_turn_in_time_and_no_others(
+            capacity in 0..1_u64 << 53, units in 1..1_000_000_000_u64, millis in 0..1_u64 << 50, nanos in 0..1_000_000_u64
+        ) {
+            let [others @ .., leaky] = policies(capacity, units);
+            let longest = Duration::from_millis(millis) + Duration::from_nanos(nanos);
+            for other in others {
+                let limit = other.rule().algorithm.with_turns_within(longest).limit();
+                prop_assert_eq!(limit.get(), capacity);
+            }
+            let places = leaky.rule().algorithm.with_turns_within(longest).limit().get();
+            // One place drains in a second / units.
+            let turn_is_in_time = |place: u64| u128::from(place - 1) * 1_000 <= u128::from(millis) * u128::from(units);
+            prop_assert!(places <= capacity);
+            prop_assert!(places == 0 || turn_is_in_time(places));
+            prop_assert!(places == capacity || !turn_is_in_time(places + 1));
+        }
+
         #[test]
         fn the_parts_of_all_nodes_are_the_limit(limit in 0..1_u64 << 53, units in 1..1_000_000_000_u64, nodes in 1..=u32::MAX) {
             for policy in policies(limit, units) {

@@ -32,14 +32,15 @@ use crate::policy::Policy;
 #[derive(Clone, Debug)]
 pub struct RateLimitLayer<R = ProblemJson> {
     rules: Rules,
+    max_delay: Duration,
     refuse: R,
 }
 
 impl RateLimitLayer {
     /// A layer without limits, for HTTP.
     pub fn new(limiter: Limiter) -> Self {
-        let (dialects, max_delay) = (vec![Dialect::XRateLimit], Duration::from_secs(1));
-        Self { rules: Rules { limiter, limits: Vec::new(), dialects, max_delay }, refuse: ProblemJson }
+        let rules = Rules { limiter, limits: Vec::new(), dialects: vec![Dialect::XRateLimit] };
+        Self { rules, max_delay: Duration::from_secs(1), refuse: ProblemJson }
     }
 }
 
@@ -69,20 +70,20 @@ impl<R> RateLimitLayer<R> {
         self
     }
 
-    /// The longest that a request is kept waiting for its turn in a leaky bucket; by default 1 s. Who would have to
-    /// wait longer is refused with 429, and told the wait.
+    /// The longest that a request is kept waiting for its turn in a leaky bucket, in whole milliseconds; by default 1 s.
     ///
-    /// The place in the queue stays taken, so give buckets a capacity of no more than their rate times this: then no
-    /// turn comes too late.
+    /// Of a bucket only the places that have their turn by then are given out: rate times this, rounded down, and one
+    /// that waits for nobody; never more than its capacity. So Redis refuses who would have to wait longer, keeps no
+    /// place for it, and tells when a place is free. That number is also the limit that callers are told.
     #[must_use]
     pub fn max_delay(mut self, delay: Duration) -> Self {
-        self.rules.max_delay = delay;
+        self.max_delay = delay;
         self
     }
 
     /// Refuses in another way.
     pub fn refuse_with<T>(self, refuse: T) -> RateLimitLayer<T> {
-        RateLimitLayer { rules: self.rules, refuse }
+        RateLimitLayer { rules: self.rules, max_delay: self.max_delay, refuse }
     }
 }
 
@@ -90,6 +91,7 @@ impl<S, R: Clone> Layer<S> for RateLimitLayer<R> {
     type Service = RateLimit<S, R>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        RateLimit::new(inner, Arc::new(self.rules.clone()), self.refuse.clone())
+        let rules = self.rules.clone().with_turns_within(self.max_delay);
+        RateLimit::new(inner, Arc::new(rules), self.refuse.clone())
     }
 }

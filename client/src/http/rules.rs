@@ -18,7 +18,6 @@ pub(super) struct Rules {
     pub limiter: Limiter,
     pub limits: Vec<(Policy, KeyBy)>,
     pub dialects: Vec<Dialect>,
-    pub max_delay: Duration,
 }
 
 /// The limits that apply to a request, each with the subject that it counts.
@@ -35,6 +34,12 @@ pub(super) struct Verdict {
 }
 
 impl Rules {
+    /// The same, with no places in queues that would have their turn later.
+    pub fn with_turns_within(self, longest: Duration) -> Self {
+        let limits = self.limits.into_iter().map(|(policy, key_by)| (policy.with_turns_within(longest), key_by));
+        Self { limits: limits.collect(), ..self }
+    }
+
     pub fn apply(&self, head: &Parts) -> Result<Applied, Refusal> {
         let mut applied = Vec::with_capacity(self.limits.len());
         for (policy, key_by) in &self.limits {
@@ -53,9 +58,11 @@ impl Rules {
     pub async fn judge(&self, applied: Applied) -> Verdict {
         // Taken first: a reset that is added to it is then never late by the time that asking takes.
         let asked_at = self.limiter.wall_clock();
-        let decisions = self.limiter.check_each(&applied, self.max_delay).await;
+        let decisions = self.limiter.check_each(&applied).await;
         let refusal = Refusal::by(&decisions);
-        let delay = decisions.iter().flatten().map(|decision| decision.delay).max().unwrap_or_default();
+        // A shadow delays nothing.
+        let delays = std::iter::zip(&applied, &decisions).filter(|((policy, _), _)| !policy.is_shadow());
+        let delay = delays.filter_map(|(_, decision)| Some(decision.as_ref()?.delay)).max().unwrap_or_default();
         Verdict { refusal, delay, applied, decisions, asked_at }
     }
 

@@ -1,6 +1,6 @@
 //! Several limits of one request.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use futures_util::future::join_all;
 use tokio::runtime::Handle;
@@ -13,13 +13,8 @@ impl Limiter {
     /// Checks a request against each limit at once; if one denies, gives back what the others took.
     ///
     /// Where one is known to deny without asking Redis, that is the answer and the others are not asked (`None`): a
-    /// caller who goes on in spite of denials costs no calls. What is allowed but would wait longer than
-    /// `longest_delay` counts as denied; its place in the queue stays taken. A shadow policy neither denies nor delays.
-    pub(crate) async fn check_each(
-        &self,
-        limits: &[(Policy, Vec<u8>)],
-        longest_delay: Duration,
-    ) -> Vec<Option<Decision>> {
+    /// caller who goes on in spite of denials costs no calls.
+    pub(crate) async fn check_each(&self, limits: &[(Policy, Vec<u8>)]) -> Vec<Option<Decision>> {
         if limits.len() > 1 {
             let denials: Vec<_> = limits.iter().map(|(policy, subject)| self.denial_at_hand(policy, subject)).collect();
             if denials.iter().any(Option::is_some) {
@@ -28,9 +23,6 @@ impl Limiter {
         }
         let checks = limits.iter().map(|(policy, subject)| self.check(policy, subject));
         let decisions = join_all(checks).await;
-        let decisions: Vec<_> = std::iter::zip(limits, decisions)
-            .map(|((policy, _), decision)| within(policy, decision, longest_delay))
-            .collect();
         if decisions.iter().any(|decision| !decision.allowed) {
             self.give_back(limits, &decisions).await;
         }
@@ -84,28 +76,9 @@ fn took(policy: &Policy, decision: &Decision) -> bool {
         && !policy.rule().queues()
 }
 
-/// A turn that comes too late is no permission.
-fn within(policy: &Policy, decision: Decision, longest_delay: Duration) -> Decision {
-    if policy.is_shadow() {
-        return Decision { delay: Duration::ZERO, ..decision };
-    }
-    if decision.delay <= longest_delay {
-        return decision;
-    }
-    Decision {
-        allowed: false,
-        remaining: decision.remaining.map(|_| 0),
-        retry_after: Some(decision.delay),
-        delay: Duration::ZERO,
-        ..decision
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::time::Duration;
-
     use rl_limiter::{Decision, RetryAfter};
 
     use crate::decision::Source;
@@ -126,12 +99,12 @@ mod tests {
         let other = Policy::fixed_window("other", 5, HOUR).unwrap();
         let limiter = knowing_a_denial(&denied);
         let limits = [(other.clone(), b"all".to_vec()), (denied, b"a".to_vec())];
-        let decisions = limiter.check_each(&limits, Duration::ZERO).await;
+        let decisions = limiter.check_each(&limits).await;
         assert_eq!(decisions[0], None);
         let denial = decisions[1].as_ref().unwrap();
         assert_eq!((denial.allowed, denial.source), (false, Source::DenyCache));
         assert_eq!(limiter.peek(&other, "all").await.unwrap().remaining, Some(5));
-        let another = limiter.check_each(&[limits[0].clone()], Duration::ZERO).await;
+        let another = limiter.check_each(&[limits[0].clone()]).await;
         assert!(another[0].as_ref().unwrap().allowed, "it is not a matter of the policy alone");
     }
 
@@ -141,7 +114,7 @@ mod tests {
         let other = Policy::fixed_window("other", 5, HOUR).unwrap();
         let limiter = knowing_a_denial(&shadow);
         let limits = [(shadow, b"a".to_vec()), (other, b"all".to_vec())];
-        let decisions = limiter.check_each(&limits, Duration::ZERO).await;
+        let decisions = limiter.check_each(&limits).await;
         assert!(decisions.iter().all(|decision| decision.as_ref().unwrap().allowed));
         assert_eq!(decisions[1].as_ref().unwrap().remaining, Some(4));
     }
