@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU32;
 
+#[cfg(feature = "tower")]
+use rl_limiter::Age;
 use rl_limiter::{Cost, Decision, Micros};
 
 use crate::memory::Memory;
@@ -38,5 +40,11 @@ impl LocalShare {
     /// `None` where this can't decide: what is kept under the key is of another algorithm, or a full log.
     pub fn decide(&self, algorithm: Algorithm, key: &str, cost: Cost, now: Micros) -> Option<Decision> {
         self.memory.decide(algorithm.share(self.nodes), key, cost, now).ok()
+    }
+
+    /// Gives back a unit that was taken of it. What can't take it back errs to the safe side.
+    #[cfg(feature = "tower")]
+    pub fn give_back(&self, key: &str, age: Option<Age>, now: Micros) {
+        let _ = self.memory.refund(key, Cost::ONE, age, now);
     }
 }

@@ -3,6 +3,9 @@
 #[cfg(feature = "tower")]
 mod each;
 
+#[cfg(feature = "tower")]
+pub(crate) use self::each::{Applied, Checked};
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -282,20 +285,19 @@ impl Limiter {
             Outage::LocalShare => self.local_decision(policy, key, cost),
             Outage::Open | Outage::Closed => None,
         };
-        let limit = policy.limit();
-        let (outage, decision) = match (outage, share) {
-            (Outage::LocalShare, Some(decision)) => (outage, decision),
-            (Outage::Open, _) => {
-                let retry_after = RetryAfter::Millis(0);
-                (outage, rl_limiter::Decision { allowed: true, limit, remaining: 0, retry_after, reset_after: 0 })
-            }
-            _ => {
-                let retry_after = RetryAfter::Millis(CLOSED_FOR_MILLIS);
-                let decision =
-                    rl_limiter::Decision { allowed: false, limit, remaining: 0, retry_after, reset_after: 0 };
-                (Outage::Closed, decision)
-            }
-        };
+        match (outage, share) {
+            (Outage::LocalShare, Some(decision)) => self.degraded(policy, decision, outage),
+            (Outage::Open, _) => self.degraded(policy, undecided(policy, true, 0), outage),
+            _ => self.closed(policy),
+        }
+    }
+
+    /// A denial because nobody can tell.
+    fn closed(&self, policy: &Policy) -> Decision {
+        self.degraded(policy, undecided(policy, false, CLOSED_FOR_MILLIS), Outage::Closed)
+    }
+
+    fn degraded(&self, policy: &Policy, decision: rl_limiter::Decision, outage: Outage) -> Decision {
         let source = Source::Fallback(outage);
         Decision { remaining: None, reset_after: None, ..self.answer(policy, decision, source) }
     }
@@ -346,6 +348,12 @@ impl fmt::Debug for Limiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter").field("settings", &self.0.settings).finish_non_exhaustive()
     }
+}
+
+/// An answer by no algorithm.
+fn undecided(policy: &Policy, allowed: bool, millis: u64) -> rl_limiter::Decision {
+    let retry_after = RetryAfter::Millis(millis);
+    rl_limiter::Decision { allowed, limit: policy.limit(), remaining: 0, retry_after, reset_after: 0 }
 }
 
 /// What a policy answers where nothing was taken.

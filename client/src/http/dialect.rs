@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::decision::Decision;
+use crate::limiter::Checked;
 use crate::policy::Policy;
 
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -39,8 +40,8 @@ pub enum Dialect {
     /// The same, but `X-RateLimit-Reset` says when, in seconds since the Unix epoch. Callers need a clock that is
     /// right, and some take it for a wait.
     XRateLimitEpoch,
-    /// `RateLimit` and `RateLimit-Policy` of the IETF's draft-ietf-httpapi-ratelimit-headers-10, with all policies:
-    /// `"api";r=0;t=1` and `"api";q=100;w=60`.
+    /// `RateLimit` and `RateLimit-Policy` of the IETF's draft-ietf-httpapi-ratelimit-headers-10, with all policies that
+    /// were asked: `"api";r=0;t=1` and `"api";q=100;w=60`.
     ///
     /// `q` is the limit, and `w` its window: of a bucket, the seconds that it takes to refill. `r` is what remains. `t`
     /// is the time until the limit is as good as unused, or, when nothing remains, until the next unit; it is left out
@@ -54,14 +55,14 @@ pub enum Dialect {
 impl Dialect {
     /// Adds its fields. Where one of them is there already all are left as they are: who set it, the handler or a layer
     /// closer to it, spoke of a limit of its own, and numbers of two limits don't mix.
-    pub(super) fn write(self, standings: &[Standing<'_>], now: SystemTime, headers: &mut HeaderMap) {
+    pub(super) fn write(self, checked: &[Checked], now: SystemTime, headers: &mut HeaderMap) {
         let fields = match self {
-            Self::RateLimit => draft_10(standings),
-            Self::XRateLimit => one(standings, [X_LIMIT, X_REMAINING, X_RESET], seconds),
-            Self::XRateLimitEpoch => one(standings, [X_LIMIT, X_REMAINING, X_RESET], |reset| {
+            Self::RateLimit => draft_10(checked),
+            Self::XRateLimit => one(checked, [X_LIMIT, X_REMAINING, X_RESET], seconds),
+            Self::XRateLimitEpoch => one(checked, [X_LIMIT, X_REMAINING, X_RESET], |reset| {
                 seconds(now.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_add(reset))
             }),
-            Self::RateLimitDraft06 => one(standings, [LIMIT, REMAINING, RESET], seconds),
+            Self::RateLimitDraft06 => one(checked, [LIMIT, REMAINING, RESET], seconds),
         };
         if !fields.iter().any(|(name, _)| headers.contains_key(name)) {
             headers.extend(fields);
@@ -69,14 +70,7 @@ impl Dialect {
     }
 }
 
-/// How a request stands with one of its limits.
-pub(super) struct Standing<'a> {
-    pub policy: &'a Policy,
-    /// `None` if it was not asked, because another denied.
-    pub decision: Option<&'a Decision>,
-}
-
-/// The numbers of a decision that has them.
+/// The numbers of a decision that has them, for who may know them.
 struct Numbers<'a> {
     policy: &'a Policy,
     decision: &'a Decision,
@@ -84,15 +78,13 @@ struct Numbers<'a> {
     reset_after: Duration,
 }
 
-impl<'a> Standing<'a> {
-    fn numbers(&self) -> Option<Numbers<'a>> {
-        let decision = self.decision?;
+impl<'a> Numbers<'a> {
+    fn of(checked: &'a Checked) -> Option<Self> {
+        let Checked { policy, decision, is_told } = checked;
         let (remaining, reset_after) = (decision.remaining?, decision.reset_after?);
-        Some(Numbers { policy: self.policy, decision, remaining, reset_after })
+        is_told.then_some(Self { policy, decision, remaining, reset_after })
     }
-}
 
-impl Numbers<'_> {
     /// Whether a smaller share of this is left, as exact fractions; of a limit of 0 nothing is.
     fn is_scarcer_than(&self, other: &Self) -> bool {
         let product = |numbers: &Self, by: &Self| match numbers.decision.limit {
@@ -113,42 +105,36 @@ impl Numbers<'_> {
 }
 
 /// The limit that one value speaks of. If one denied, only those that denied matter.
-fn spoken_of<'a>(standings: &[Standing<'a>]) -> Option<Numbers<'a>> {
-    let denies = |standing: &Standing<'_>| standing.decision.is_some_and(|decision| !decision.allowed);
-    if standings.iter().any(denies) {
+fn spoken_of(checked: &[Checked]) -> Option<Numbers<'_>> {
+    let denies = |checked: &&Checked| !checked.decision.allowed;
+    if checked.iter().any(|checked| denies(&checked)) {
         // "Never" is longer than any wait.
         let wait = |numbers: &Numbers<'_>| numbers.decision.retry_after.unwrap_or(Duration::MAX);
-        let denied = standings.iter().filter(|standing| denies(standing)).filter_map(Standing::numbers);
+        let denied = checked.iter().filter(denies).filter_map(Numbers::of);
         return denied.reduce(|first, next| if wait(&next) > wait(&first) { next } else { first });
     }
-    let known = standings.iter().filter_map(Standing::numbers);
+    let known = checked.iter().filter_map(Numbers::of);
     known.reduce(|first, next| if next.is_scarcer_than(&first) { next } else { first })
 }
 
 type Fields = Vec<(HeaderName, HeaderValue)>;
 
-fn one(standings: &[Standing<'_>], names: [HeaderName; 3], reset: impl Fn(Duration) -> u64) -> Fields {
-    let Some(numbers) = spoken_of(standings) else { return Vec::new() };
+fn one(checked: &[Checked], names: [HeaderName; 3], reset: impl Fn(Duration) -> u64) -> Fields {
+    let Some(numbers) = spoken_of(checked) else { return Vec::new() };
     let values = [numbers.decision.limit, numbers.remaining, reset(numbers.reset_after)];
     std::iter::zip(names, values.map(HeaderValue::from)).collect()
 }
 
 /// Lists of strings with parameters. A policy's name needs no escape.
-fn draft_10(standings: &[Standing<'_>]) -> Fields {
+fn draft_10(checked: &[Checked]) -> Fields {
     let (mut policies, mut limits) = (String::new(), String::new());
-    for standing in standings {
-        let numbers = standing.numbers();
-        if standing.decision.is_some() && numbers.is_none() {
-            continue;
-        }
-        let policy = standing.policy;
+    for numbers in checked.iter().filter_map(Numbers::of) {
+        let policy = numbers.policy;
         begin(&mut policies, policy, 'q', policy.limit());
         // Only a limit of 0 may have no window, and a window of 0 is not allowed.
         parameter(&mut policies, 'w', Some(seconds(policy.window())).filter(|&window| window > 0));
-        if let Some(numbers) = numbers {
-            begin(&mut limits, policy, 'r', numbers.remaining);
-            parameter(&mut limits, 't', numbers.more_after().map(seconds));
-        }
+        begin(&mut limits, policy, 'r', numbers.remaining);
+        parameter(&mut limits, 't', numbers.more_after().map(seconds));
     }
     let field =
         |name, list: String| (!list.is_empty()).then(|| Some((name, HeaderValue::try_from(list).ok()?))).flatten();

@@ -8,7 +8,7 @@ use tower_layer::Layer;
 use super::dialect::Dialect;
 use super::key_by::KeyBy;
 use super::problem::ProblemJson;
-use super::rules::Rules;
+use super::rules::{Limit, Rules};
 use super::service::RateLimit;
 use crate::limiter::Limiter;
 use crate::policy::Policy;
@@ -16,8 +16,10 @@ use crate::policy::Policy;
 /// Holds requests against limits before a service sees them. See [the module](crate::http) for what callers are told.
 ///
 /// With several limits all are asked at once, and a request passes if all allow it. If one denies, what the others took
-/// is given back, but for leaky buckets, which take nothing back, and for what was decided without Redis. While one
-/// denies from memory ([`Source::DenyCache`](crate::Source::DenyCache)) the others are not asked at all.
+/// is given back, in an outage to this server's part of the limit. Leaky buckets take nothing back, so they are asked
+/// last, when all others have allowed; of several of them those that allow keep a place for a request that another one
+/// refuses. While one denies from memory ([`Source::DenyCache`](crate::Source::DenyCache)) the others are
+/// not asked at all.
 ///
 /// Layers outside see refusals too. CORS belongs there: preflights carry no identity.
 ///
@@ -56,7 +58,7 @@ impl<R> RateLimitLayer<R> {
     /// One more limit. Each request costs 1.
     #[must_use]
     pub fn limit(mut self, policy: Policy, key_by: KeyBy) -> Self {
-        self.rules.limits.push((policy, key_by));
+        self.rules.limits.push(Limit { policy, key_by });
         self
     }
 

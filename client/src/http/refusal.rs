@@ -7,6 +7,7 @@ use http::Response;
 
 use super::dialect::seconds;
 use crate::decision::Decision;
+use crate::limiter::Checked;
 
 /// Why a request may not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +39,8 @@ impl Refusal {
     }
 
     /// If one of the limits denies. That too much was used outweighs that nobody could tell, because it is known.
-    pub(super) fn by(decisions: &[Option<Decision>]) -> Option<Self> {
-        let denials = || decisions.iter().flatten().filter(|decision| !decision.allowed);
+    pub(super) fn by(checked: &[Checked]) -> Option<Self> {
+        let denials = || checked.iter().map(|checked| &checked.decision).filter(|decision| !decision.allowed);
         let reason = match denials().all(Decision::is_unavailable) {
             true => Reason::Unavailable,
             false => Reason::Denied,

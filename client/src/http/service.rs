@@ -17,7 +17,8 @@ use super::rules::Rules;
 /// and while a leaky bucket's delay is waited out, so these count as time in service for what is inside, such as a
 /// limit of concurrency.
 ///
-/// Whose caller goes away while a request is checked or delayed has used what it took.
+/// Whose caller goes away while a request is checked or delayed has used what it took. The checks are ended in a task
+/// of their own all the same: what was taken for a request that is to be refused is given back, and a denial remembered.
 #[derive(Clone, Debug)]
 pub struct RateLimit<S, R> {
     inner: S,
@@ -63,11 +64,12 @@ where
                 Err(missing) => return Ok(refuse.refuse(&missing)),
             };
             let verdict = rules.judge(applied).await;
-            let mut response = match &verdict.refusal {
-                Some(refusal) => refuse.refuse(refusal),
+            let mut response = match verdict.refusal() {
+                Some(refusal) => refuse.refuse(&refusal),
                 None => {
-                    if !verdict.delay.is_zero() {
-                        tokio::time::sleep(verdict.delay).await;
+                    let delay = verdict.delay();
+                    if !delay.is_zero() {
+                        tokio::time::sleep(delay).await;
                     }
                     ready.call(Request::from_parts(head, body)).await?
                 }

@@ -4,6 +4,7 @@
 //! The parts with a server need its feature: `cargo test -p redis-rl-client --test http --all-features`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod cancelled;
 mod casebook;
 mod delays;
 mod dialects;

@@ -1,9 +1,9 @@
 //! Several limits on one layer.
 
 use redis_rl_client::http::{KeyBy, RateLimitLayer};
-use redis_rl_client::{HOUR, Limiter, Policy, Rate, SECOND};
+use redis_rl_client::{DAY, HOUR, Limiter, Outage, Policy, Rate, SECOND};
 
-use crate::support::{ask, get, limiter, settle, used};
+use crate::support::{ask, get, get_with, limiter, settle, unreachable, used};
 
 fn layer(limiter: &Limiter, policies: &[&Policy]) -> RateLimitLayer {
     let layer = RateLimitLayer::new(limiter.clone());
@@ -32,14 +32,58 @@ async fn what_the_others_took_is_given_back() {
     }
 }
 
+#[tokio::test]
+async fn what_the_others_took_of_this_servers_part_is_given_back() {
+    let limiter = unreachable(Outage::LocalShare);
+    let per_key = Policy::fixed_window("key", 3, DAY).unwrap();
+    for site in [
+        Policy::fixed_window("fixed", 10, DAY).unwrap(),
+        Policy::sliding_window("sliding", 10, DAY).unwrap(),
+        Policy::sliding_log("log", 10, DAY).unwrap(),
+        Policy::token_bucket("bucket", 10, Rate::per(1, DAY)).unwrap(),
+    ] {
+        let by_key = KeyBy::header(format!("x-{}", site.name()));
+        let layer = layer(&limiter, &[&site]).limit(per_key.clone(), by_key);
+        let header = format!("x-{}", site.name());
+        let served_of = async |key: &str| {
+            let mut served = 0;
+            for _ in 0..100 {
+                served += u32::from(ask(&layer, get_with(&[(&header, key)])).await.is_served());
+            }
+            served
+        };
+        assert_eq!(served_of("abuser").await, 3, "{header}");
+        assert_eq!(served_of("bob").await, 3, "{header}: the abuser used up the site's part");
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_leaky_bucket_takes_nothing_back() {
+async fn a_leaky_bucket_is_asked_when_all_others_have_allowed() {
     let limiter = limiter();
-    let one = Policy::fixed_window("one", 0, HOUR).unwrap();
+    let one = Policy::fixed_window("one", 1, HOUR).unwrap();
     let queue = Policy::leaky_bucket("queue", 5, Rate::per(1, HOUR)).unwrap();
-    assert_eq!(ask(&layer(&limiter, &[&one, &queue]), get()).await.status, 429);
+    let layer = layer(&limiter, &[&queue, &one]).max_delay(DAY);
+    assert!(ask(&layer, get()).await.is_served());
+    for _ in 0..10 {
+        assert_eq!(ask(&layer, get()).await.status, 429);
+    }
     settle().await;
-    assert_eq!(used(&limiter, &queue, "all").await, 1);
+    assert_eq!(used(&limiter, &queue, "all").await, 1, "who was refused took a place, which can't be given back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_leaky_bucket_refuses_is_given_back_elsewhere() {
+    let limiter = limiter();
+    let quota = Policy::fixed_window("quota", 10, HOUR).unwrap();
+    let queue = Policy::leaky_bucket("queue", 1, Rate::per(1, HOUR)).unwrap();
+    let layer = layer(&limiter, &[&queue, &quota]);
+    assert!(ask(&layer, get()).await.is_served());
+    for _ in 0..20 {
+        let refused = ask(&layer, get()).await;
+        assert_eq!((refused.status, refused.header("x-ratelimit-limit")), (429, Some("1")));
+        settle().await;
+    }
+    assert_eq!(used(&limiter, &quota, "all").await, 1);
 }
 
 #[tokio::test(start_paused = true)]
