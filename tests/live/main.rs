@@ -3,6 +3,7 @@
 //! `RL_SERVER` chooses the server (a path; else `redis-server`). Times are set, not waited for.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[allow(dead_code, unused_imports, reason = "shared with the tests of the client, which need other parts")]
 #[path = "../support/mod.rs"]
 mod support;
 

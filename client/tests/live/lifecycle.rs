@@ -6,12 +6,12 @@ use redis_rl_client::{Limiter, Outage, Source};
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::{Instant, sleep};
 
-use crate::load::{DEADLINE, alone, counter};
+use crate::load::{alone, counter};
 use crate::support::{Options, Sentinels, Server, Silent, ask, free_port, info, replica_of, wait_until};
 
 fn limiter_at(port: u16) -> Limiter {
     let builder = Limiter::builder(format!("redis://127.0.0.1:{port}"));
-    builder.deadline(DEADLINE).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
+    builder.deadline(Duration::from_millis(250)).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
 }
 
 fn runtime() -> Runtime {
@@ -65,7 +65,7 @@ async fn connecting_fails_in_time() {
     }
     let server = Server::new();
     let url = format!("redis://127.0.0.1:{}", server.port());
-    let limiter = Limiter::builder(url).nodes(1).connect().await.unwrap();
+    let limiter = Limiter::builder(url).deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
     assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
 }
 
@@ -124,7 +124,8 @@ async fn no_link_to_a_server_that_is_not_needed_any_more_outlives_it() {
     let replica = replica_of(&primary, Options::new());
     let sentinels = Sentinels::of(&primary);
     let before = Handle::current().metrics().num_alive_tasks();
-    let limiter = Limiter::sentinel(sentinels.urls(), sentinels.name()).nodes(1).connect().await.unwrap();
+    let builder = Limiter::sentinel(sentinels.urls(), sentinels.name()).deadline(Duration::from_secs(5));
+    let limiter = builder.nodes(1).connect().await.unwrap();
     assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
     let clients = |server: &Server| -> Vec<String> {
         let list: String = ask(&mut server.connect(), "CLIENT LIST TYPE normal");

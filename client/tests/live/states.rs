@@ -197,7 +197,8 @@ async fn a_key_of_another_type_is_a_fault_of_that_key() {
 async fn a_key_of_another_type_is_no_reason_to_ask_who_serves_it() {
     let cluster = Cluster::of(1);
     let redis = &mut cluster.connections()[0];
-    let limiter = Limiter::cluster(cluster.addresses()).nodes(1).connect().await.unwrap();
+    let builder = Limiter::cluster(cluster.addresses()).deadline(Duration::from_secs(5));
+    let limiter = builder.nodes(1).connect().await.unwrap();
     ask::<()>(redis, "RPUSH rl:{alice}:counter x");
     let before = crate::support::calls(redis, "cluster|slots");
     for _ in 0..30 {
