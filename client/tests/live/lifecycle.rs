@@ -129,10 +129,8 @@ async fn no_link_to_a_server_that_is_not_needed_any_more_outlives_it() {
     assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
     let clients = |server: &Server| -> Vec<String> {
         let list: String = ask(&mut server.connect(), "CLIENT LIST TYPE normal");
-        list.lines()
-            .filter(|line| line.contains("lib-name=redis-rs") || line.contains("cmd=rl."))
-            .map(str::to_owned)
-            .collect()
+        // The test itself speaks version 2.
+        list.lines().filter(|line| line.contains(" resp=3")).map(str::to_owned).collect()
     };
     assert_eq!(clients(&primary).len(), 1, "{:?}", clients(&primary));
     sentinels.fail_over();
@@ -158,13 +156,13 @@ async fn an_outage_blocks_no_thread_of_the_runtime() {
     let limiters = [limiter_at(server.port()), limiter_at(silent.port()), limiter_at(free_port())];
     // One thread for all: what blocks it shows between the ticks.
     let ticks = tokio::spawn(async {
-        let mut longest = Duration::ZERO;
+        let mut ticks = Vec::new();
         for _ in 0..250 {
             let before = Instant::now();
             sleep(Duration::from_millis(5)).await;
-            longest = longest.max(before.elapsed());
+            ticks.push(before.elapsed());
         }
-        longest
+        ticks
     });
     for _ in 0..10 {
         for limiter in &limiters {
@@ -178,9 +176,11 @@ async fn an_outage_blocks_no_thread_of_the_runtime() {
         }
         sleep(Duration::from_millis(2)).await;
     }
-    let longest = ticks.await.unwrap();
-    eprintln!("  the longest of 250 ticks of 5 ms was {longest:.1?}");
-    assert!(longest < Duration::from_millis(200), "a tick of 5 ms took {longest:?}");
+    let ticks = ticks.await.unwrap();
+    eprintln!("  the longest of 250 ticks of 5 ms was {:.1?}", ticks.iter().max().unwrap());
+    // Whatever blocks does so each time, ten times a second at least; a machine that has other things to do, now and then.
+    let long = ticks.iter().filter(|tick| **tick > Duration::from_millis(50)).count();
+    assert!(long <= 5, "{long} of 250 ticks of 5 ms took more than 50 ms");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use redis_rl_client::{Decision, Limiter, Outage, Source};
 use tokio::time::{Instant, sleep};
 
 use crate::load::{DEADLINE, Load, Report, alone, assert_exact};
-use crate::support::{Options, Server, Silent, calls};
+use crate::support::{Options, Proxy, Server, Silent, calls};
 
 /// Enough to see a steady state.
 const A_WHILE: Duration = Duration::from_millis(500);
@@ -153,4 +153,22 @@ async fn a_server_that_is_replaced_by_a_silent_port_and_comes_back_decides_again
     report.assert_recovered(answers_again);
     assert_exact(&limiter).await;
     report.assert_charged_once(&limiter, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_leads_nowhere_any_more_is_given_up_after_a_second() {
+    let server = Server::new();
+    let proxy = Proxy::to(server.port());
+    let limiter = limiter_at(proxy.port(), Outage::Closed);
+    let _alone = alone().await;
+    let load = Load::on(&limiter);
+    sleep(A_WHILE).await;
+    proxy.forget();
+    let began = Instant::now();
+    sleep(Duration::from_millis(3_000)).await;
+    let report = load.end().await;
+    // A second in which nothing is heard, then the next probe connects anew.
+    assert_decided(&report, Outage::Closed, began, began + Duration::from_millis(900));
+    report.assert_recovered(began + Duration::from_millis(1_500));
+    report.assert_charged_once(&limiter, true).await;
 }

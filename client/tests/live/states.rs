@@ -73,6 +73,7 @@ async fn a_server_without_memory_goes_on_with_the_keys_that_it_has() {
     let limiter = limiter_of(&server);
     decided(&limiter, "alice").await;
     let redis = &mut server.connect();
+    ask::<()>(redis, "DEBUG POPULATE 1000 data 1000");
     ask::<()>(redis, "CONFIG SET maxmemory 1mb");
     for _ in 0..30 {
         decided(&limiter, "alice").await;
