@@ -134,9 +134,7 @@ async fn no_link_to_a_server_that_is_not_needed_any_more_outlives_it() {
     };
     assert_eq!(clients(&primary).len(), 1, "{:?}", clients(&primary));
     sentinels.fail_over();
-    wait_until("the replica is promoted", || {
-        info(&mut replica.connect(), "replication", "role").is_some_and(|role| role == "master")
-    });
+    wait_until("the replica is promoted", || replica.role().is_some_and(|role| role == "master"));
     sentinels.wait_for_primary(replica.port());
     let began = Instant::now();
     while clients(&replica).is_empty() || !clients(&primary).is_empty() {
