@@ -59,7 +59,7 @@ pub struct Debit {
 }
 
 impl Limiter {
-    /// For one server, by its URL: `redis://[[user]:password@]host[:port][/database]`.
+    /// For one server, by its URL: `redis://[[user]:password@]host[:port][/database]`. It is spoken to by version 3 of the protocol.
     pub fn builder(url: impl Into<String>) -> Builder {
         Builder::new(Address::Single(url.into()))
     }
@@ -69,7 +69,8 @@ impl Limiter {
         Builder::new(Address::Cluster(urls.into_iter().map(Into::into).collect()))
     }
 
-    /// For the primary that sentinels know under a name, by the URLs of the sentinels.
+    /// For the primary that sentinels know under a name, by the URLs of the sentinels. They are asked again when a call fails, and once a
+    /// second while there are calls.
     ///
     /// User and password in the URLs are for the sentinels; see [`Builder::primary_login`] for those at the primary.
     pub fn sentinel<U: Into<String>>(urls: impl IntoIterator<Item = U>, name: impl Into<String>) -> Builder {

@@ -242,6 +242,9 @@ impl Drop for Inner {
         if let Some(probe) = &state.probe {
             probe.abort();
         }
+        if state.breaker.is_open() {
+            self.observer.breaker_gone(&self.name);
+        }
     }
 }
 

@@ -73,6 +73,7 @@ async fn a_server_without_memory_goes_on_with_the_keys_that_it_has() {
     let limiter = limiter_of(&server);
     decided(&limiter, "alice").await;
     let redis = &mut server.connect();
+    ask::<()>(redis, "DEBUG POPULATE 1000 data 1000");
     ask::<()>(redis, "CONFIG SET maxmemory 1mb");
     for _ in 0..30 {
         decided(&limiter, "alice").await;
@@ -197,7 +198,8 @@ async fn a_key_of_another_type_is_a_fault_of_that_key() {
 async fn a_key_of_another_type_is_no_reason_to_ask_who_serves_it() {
     let cluster = Cluster::of(1);
     let redis = &mut cluster.connections()[0];
-    let limiter = Limiter::cluster(cluster.addresses()).nodes(1).connect().await.unwrap();
+    let builder = Limiter::cluster(cluster.addresses()).deadline(Duration::from_secs(5));
+    let limiter = builder.nodes(1).connect().await.unwrap();
     ask::<()>(redis, "RPUSH rl:{alice}:counter x");
     let before = crate::support::calls(redis, "cluster|slots");
     for _ in 0..30 {
