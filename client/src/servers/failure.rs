@@ -46,7 +46,7 @@ impl Failure {
             | "BUSY" => ErrorKind::Unavailable,
             "WRONGTYPE" => ErrorKind::WrongType,
             "NOAUTH" | "WRONGPASS" | "NOPERM" => ErrorKind::Denied,
-            "ERR" if detail.starts_with("unknown command") => ErrorKind::NoModule,
+            "ERR" if is_unknown_command_of_ours(detail) => ErrorKind::NoModule,
             // Refused for now, with the code of refusals for good.
             "ERR" if detail.starts_with("max number of clients") => ErrorKind::Unavailable,
             _ => ErrorKind::Rejected,
@@ -75,6 +75,13 @@ impl Failure {
             Self::Redirected(_, error) | Self::Unanswered(error) | Self::Refused(error) => error,
         }
     }
+}
+
+/// Whether the server does not know a command of the module, in the words of Redis or of Valkey.
+fn is_unknown_command_of_ours(detail: &str) -> bool {
+    detail
+        .strip_prefix("unknown command")
+        .is_some_and(|rest| rest.trim_start_matches([' ', '\'', '`']).starts_with("RL."))
 }
 
 /// What a server said is told in its words.

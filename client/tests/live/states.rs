@@ -273,6 +273,19 @@ async fn a_node_of_a_cluster_given_as_the_only_server_is_a_fault() {
     assert!(error.to_string().contains("Limiter::cluster"), "{error}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ordinary_server_given_as_a_cluster_or_a_sentinel_is_a_fault() {
+    let server = Server::new();
+    let url = format!("redis://127.0.0.1:{}", server.port());
+    let set_up = |builder: redis_rl_client::Builder| {
+        builder.deadline(Duration::from_secs(1)).on_outage(Outage::Open).nodes(1).connect_lazy().unwrap()
+    };
+    let cluster = set_up(Limiter::cluster([&url]));
+    assert_fault(&cluster, "alice", ErrorKind::Rejected, "ERR This instance has cluster support disabled").await;
+    let sentinel = set_up(Limiter::sentinel([&url], "main"));
+    assert_fault(&sentinel, "alice", ErrorKind::Rejected, "ERR unknown command 'SENTINEL'").await;
+}
+
 /// Answers whatever is said with the same words, and hangs up.
 fn stranger(greeting: &'static [u8], answer: &'static [u8]) -> u16 {
     let port = free_port();
