@@ -21,8 +21,17 @@ mod tests {
     /// The values are what `CLUSTER KEYSLOT` answers.
     #[test]
     fn slots_are_those_of_the_server() {
-        for (key, slot) in [("123456789", 12739), ("foo", 12182), ("rl:{user:42}:api", 0), ("user:42", 0), ("{}foo", 0)]
-        {
+        for (key, slot) in [
+            ("123456789", 12739),
+            ("foo", 12182),
+            ("user:42", 15880),
+            ("rl:{user:42}:api", 15880),
+            ("a}{b}c", 3300),
+            ("{a", 10276),
+            ("{{a}}b", 10276),
+            ("{}foo", 9500),
+            ("", 0),
+        ] {
             assert_eq!(slot_of(key), slot, "{key}");
         }
     }
