@@ -1,5 +1,6 @@
 //! A cluster whose slots move and whose primaries fail.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis_rl_client::{DAY, Limiter, Outage, Policy, Source};
@@ -79,6 +80,17 @@ async fn a_shard_fails_over(end: End) {
     let of = move |subject: &str| shards[subject.parse::<usize>().unwrap()];
     let failing = 1;
     let load = Load::of(&limiter, &counter(), |number| (number % 30).to_string());
+    let errors = Arc::new(Mutex::new(Vec::new()));
+    let asking = tokio::spawn({
+        let (limiter, errors) = (limiter.clone(), Arc::clone(&errors));
+        async move {
+            for number in 0.. {
+                let checked = limiter.try_check(&counter(), format!("another {}", number % 30)).await;
+                errors.lock().unwrap().extend(checked.err());
+                sleep(Duration::from_millis(5)).await;
+            }
+        }
+    });
     sleep(A_WHILE).await;
     match end {
         End::Killed => cluster.node(failing).kill(),
@@ -97,6 +109,10 @@ async fn a_shard_fails_over(end: End) {
     let old_is_back = Instant::now();
     sleep(A_WHILE).await;
     let report = load.end().await;
+    asking.abort();
+    for error in errors.lock().unwrap().iter() {
+        assert!(error.is_outage() && !error.to_string().contains("MOVED"), "{error}");
+    }
     for record in report.since(report.began() + A_WHILE / 2) {
         let is_of_others = of(&record.subject) != failing;
         assert!(!is_of_others || record.decision.source == Source::Redis, "another shard noticed: {record:?}");
