@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis_rl_client::{Limiter, Outage, Source};
+use redis_rl_client::{DAY, Limiter, Outage, Policy, Source};
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::{Instant, sleep};
 
@@ -200,4 +200,26 @@ fn it_goes_on_in_another_runtime() {
             sleep(Duration::from_millis(10)).await;
         }
     });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_who_give_up_leave_the_others_their_own_replies() {
+    let server = Server::new();
+    let limiter = crate::answers::limiter_of(&server);
+    for number in 0..500_u64 {
+        let policy = Policy::fixed_window("p", 1_000 + number, 36_500 * DAY).unwrap();
+        let gives_up = tokio::spawn({
+            let (limiter, policy) = (limiter.clone(), counter());
+            async move { limiter.check(&policy, "nobody").await }
+        });
+        if number % 2 == 0 {
+            tokio::task::yield_now().await;
+        }
+        gives_up.abort();
+        let decision = limiter.check(&policy, number.to_string()).await;
+        assert_eq!((decision.limit, decision.remaining), (1_000 + number, Some(999 + number)));
+    }
+    let counted = crate::load::charged(&limiter, "nobody").await;
+    eprintln!("  of 500 that gave up {counted} were counted");
+    assert!(counted <= 500);
 }
