@@ -26,6 +26,8 @@ const LEARN_PAUSE: Duration = Duration::from_millis(100);
 const LEARN_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long all of them may take.
 const LEARN_LONGEST: Duration = Duration::from_secs(5);
+/// While there are calls, looks that fail follow each other faster.
+const FAILURE_LASTS: Duration = Duration::from_secs(1);
 /// So often sentinels are looked at while all is well: a primary that they replaced may not know that yet, and goes on answering.
 /// In a cluster a node that lost its slots says so.
 const SENTINELS_EVERY: Duration = Duration::from_secs(1);
@@ -142,11 +144,10 @@ impl Directory {
         self.0.read().serving.get(usize::from(slot)).cloned().flatten()
     }
 
-    /// Who serves a slot of which nothing is known. Only the first look is waited for: while nobody answers, the next one would keep
-    /// every call until its deadline.
+    /// Who serves a slot of which nothing is known. Where the last look failed a moment ago the next one is not waited for: while nobody
+    /// answers, it would keep every call until its deadline.
     async fn first_look(&self, slot: u16, until: Instant) -> Result<Link, Failure> {
-        let failure = self.0.learned().failure.clone();
-        match failure {
+        match self.0.last_failure() {
             None => self.looked_up(slot, until).await,
             Some(failure) => {
                 self.look();
@@ -194,6 +195,13 @@ impl Inner {
 
     fn learned(&self) -> MutexGuard<'_, Learned> {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why the last look failed, if that was a moment ago.
+    fn last_failure(&self) -> Option<Failure> {
+        let learned = self.learned();
+        let is_recent = learned.at.is_some_and(|at| at.elapsed() < FAILURE_LASTS);
+        learned.failure.clone().filter(|_| is_recent)
     }
 
     /// Whether it is time to look again, though nothing went wrong.
