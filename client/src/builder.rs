@@ -1,5 +1,6 @@
 //! How a limiter is set up.
 
+use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -10,6 +11,9 @@ use crate::fallback::Outage;
 use crate::limiter::Limiter;
 use crate::observe::Observer;
 use crate::servers::{Address, Servers};
+
+/// The longest deadline.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// What a limiter is set up with.
 #[derive(Clone, Debug)]
@@ -50,8 +54,9 @@ impl Settings {
 
     fn check(&self) -> Result<(), Error> {
         let invalid = |text: &str| Err(Error::new(ErrorKind::Invalid, text));
-        if self.deadline.is_zero() || self.connect_timeout.is_zero() {
-            return invalid("the deadline and the connect timeout must be more than 0");
+        let allowed = |time: Duration| !time.is_zero() && time <= LONGEST;
+        if !allowed(self.deadline) || !allowed(self.connect_timeout) {
+            return invalid("the deadline and the connect timeout must be more than 0, and at most an hour");
         }
         if self.nodes == Some(0) {
             return invalid("the number of nodes must be at least 1");
@@ -78,10 +83,18 @@ impl Settings {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
+#[must_use = "a builder connects to nothing by itself"]
 pub struct Builder {
     address: Address,
     settings: Settings,
+}
+
+/// Without the addresses, which may have passwords in them.
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl Builder {
@@ -89,23 +102,20 @@ impl Builder {
         Self { address, settings: Settings::default() }
     }
 
-    /// The longest that a call may take, connecting and following redirections included; more than 0, by default 50 ms. What takes longer is an outage.
-    #[must_use]
+    /// The longest that a call may take, connecting and following redirections included; more than 0 and at most an hour, by default 50 ms. What takes longer is an outage.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadline = deadline;
         self
     }
 
-    /// The longest that making a connection may take; more than 0, by default 1 s. It goes on when the deadline of the call that asked for it
+    /// The longest that making a connection may take; more than 0 and at most an hour, by default 1 s. It goes on when the deadline of the call that asked for it
     /// has passed.
-    #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.settings.connect_timeout = timeout;
         self
     }
 
     /// What decides while Redis is away: by default [`Outage::LocalShare`].
-    #[must_use]
     pub fn on_outage(mut self, outage: Outage) -> Self {
         self.settings.on_outage = outage;
         self
@@ -113,7 +123,6 @@ impl Builder {
 
     /// What decides when Redis refuses for reasons that do not pass by themselves (no such command, no permission, a key of another type):
     /// by default [`Outage::Closed`], so that a fault is seen before the limit is missed.
-    #[must_use]
     pub fn on_fault(mut self, outage: Outage) -> Self {
         self.settings.on_fault = outage;
         self
@@ -121,14 +130,12 @@ impl Builder {
 
     /// How many servers share each limit under [`Outage::LocalShare`], this one included: at least 1. By default 1, which is wrong for
     /// a fleet, and warned of.
-    #[must_use]
     pub fn nodes(mut self, nodes: u32) -> Self {
         self.settings.nodes = Some(nodes);
         self
     }
 
     /// What all keys begin with, in front of `:{subject}:policy`; without braces, by default `rl`.
-    #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.settings.prefix = prefix.into();
         self
@@ -136,29 +143,25 @@ impl Builder {
 
     /// Whether what Redis denied is denied here for as long as Redis said, at most a second, without asking again: by default it is, so that a
     /// caller who hammers costs Redis one call a second.
-    #[must_use]
     pub fn deny_cache(mut self, enabled: bool) -> Self {
         self.settings.deny_cache = enabled;
         self
     }
 
-    /// For about how many keys denials, and likewise local shares, are kept in this process: by default 100 000, some 20 MB when
-    /// all are in use. Beyond it what would be forgotten first is forgotten at once.
-    #[must_use]
+    /// For about how many keys denials, and likewise local shares, are kept in this process: by default 100 000, which take up to 300 bytes each,
+    /// and a sliding window log some 10 for each of its entries besides. Beyond it the sixteenth that would be forgotten first is forgotten at once.
     pub fn most_local_keys(mut self, most: usize) -> Self {
         self.settings.most_local_keys = most;
         self
     }
 
     /// User and password at the primary that sentinels know; those in the URLs are for the sentinels. Without effect elsewhere.
-    #[must_use]
     pub fn primary_login(mut self, user: &str, password: &str) -> Self {
         self.settings.primary = self.settings.primary.set_username(user).set_password(password);
         self
     }
 
     /// The number of the database at the primary that sentinels know: by default 0. Without effect elsewhere.
-    #[must_use]
     pub fn primary_database(mut self, number: u32) -> Self {
         self.settings.primary = self.settings.primary.set_db(number.into());
         self
@@ -166,7 +169,8 @@ impl Builder {
 
     /// The limiter, whether Redis is there or not: connections are made when they are first needed.
     ///
-    /// [`ErrorKind::Invalid`] if a URL can't be read or a setting is out of range. Checks need a tokio runtime; this does not.
+    /// [`ErrorKind::Invalid`] if a URL can't be read or a setting is out of range. Checks need a tokio runtime with its timers and
+    /// I/O enabled; this does not.
     pub fn connect_lazy(self) -> Result<Limiter, Error> {
         self.settings.check()?;
         let observer = Observer::default();

@@ -18,7 +18,7 @@ pub enum ErrorKind {
     /// The key holds something else: `WRONGTYPE`.
     WrongType,
     /// `NOAUTH`, `WRONGPASS` or `NOPERM`: the user may not do this.
-    Denied,
+    NotPermitted,
     /// The server does not know the command: the module is not loaded.
     NoModule,
     /// The server answered with another error, or with a reply that is none of the command's.
@@ -42,7 +42,7 @@ impl ErrorKind {
             Self::BreakerOpen => "breaker_open",
             Self::Unavailable => "unavailable",
             Self::WrongType => "wrong_type",
-            Self::Denied => "denied",
+            Self::NotPermitted => "not_permitted",
             Self::NoModule => "no_module",
             Self::Rejected => "rejected",
             Self::Invalid => "invalid",

@@ -50,6 +50,11 @@
 //!
 //! **A decision tells when it is degraded** ([`Decision::is_degraded`]): then it has no numbers of what remains, since nobody knows.
 //!
+//! # Permissions
+//!
+//! A user at Redis needs the commands that are used, as in `+rl.fixed +rl.refund`, on the keys `rl:*`; `+ping`, by which a silent server is looked
+//! at, may be missing; in a cluster also `+cluster|slots` and `+asking`.
+//!
 //! # Keys
 //!
 //! A check of subject `user:42` by policy `api` counts under `rl:{user:42}:api`. The braces make all limits of one subject share a slot of a
@@ -63,7 +68,7 @@
 //! | --- | --- |
 //! | `tower` (default) | the layer for HTTP servers |
 //! | `axum`, `tonic` | addresses of peers as these know them; `tonic` also answers gRPC |
-//! | `tracing` (default) | log lines: outages and recoveries as warnings, faults of configuration as errors, each kind once a minute |
+//! | `tracing` (default) | log lines: outages as warnings and faults of configuration as errors, each kind once a minute; servers that are left alone, and asked again |
 //! | `metrics` | through the `metrics` facade, see below |
 //!
 //! | metric | labels | |

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rl_limiter::{Age, Cost, RetryAfter};
+use tokio::task::coop::consume_budget;
 
 use crate::builder::{Builder, Settings};
 use crate::clock::Clock;
@@ -33,7 +34,7 @@ const CLOSED_FOR_MILLIS: u64 = 1_000;
 /// A check costs one round trip to Redis, and never more than the deadline. What Redis denied is denied here for as long as it said,
 /// at most a second, without asking again. When Redis can't be asked, the [`Outage`] policy decides.
 ///
-/// Dropping the last clone ends its tasks and connections.
+/// Dropping the last clone ends its connections and its tasks, one that is just looking at a server when the deadline of that has passed.
 #[derive(Clone)]
 pub struct Limiter(Arc<Inner>);
 
@@ -62,7 +63,7 @@ pub struct Debit {
 }
 
 impl Limiter {
-    /// For one server, by its URL: `redis://[[user]:password@]host[:port][/database]`.
+    /// For one server, by its URL: `redis://[[user]:password@]host[:port][/database]`. It is spoken to by version 3 of the protocol.
     pub fn builder(url: impl Into<String>) -> Builder {
         Builder::new(Address::Single(url.into()))
     }
@@ -72,7 +73,8 @@ impl Limiter {
         Builder::new(Address::Cluster(urls.into_iter().map(Into::into).collect()))
     }
 
-    /// For the primary that sentinels know under a name, by the URLs of the sentinels.
+    /// For the primary that sentinels know under a name, by the URLs of the sentinels. They are asked again when a call fails, and once a
+    /// second while there are calls.
     ///
     /// User and password in the URLs are for the sentinels; see [`Builder::primary_login`] for those at the primary.
     pub fn sentinel<U: Into<String>>(urls: impl IntoIterator<Item = U>, name: impl Into<String>) -> Builder {
@@ -242,6 +244,8 @@ impl Limiter {
         let may_cache = settings.deny_cache && cost > 0 && matches!(self.0.backend, Backend::Redis(_));
         let denial = if may_cache { deny_cache.find(key, cost, clock.now()) } else { None };
         if let Some(denial) = denial {
+            // Who asks again and again without a pause gets all answers from here, and must let others run.
+            consume_budget().await;
             return Ok(self.answer(policy, denial, Source::DenyCache));
         }
         let decision = self.ask(policy, key, units).await?;

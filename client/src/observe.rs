@@ -43,6 +43,11 @@ impl Observer {
         log::breaker(server, is_open);
     }
 
+    /// A server whose breaker is open is not needed any more.
+    pub fn breaker_gone(&self, server: &str) {
+        metrics::breaker(server, false);
+    }
+
     /// The number of nodes is not known.
     pub fn nodes_unknown(&self) {
         log::nodes_unknown();

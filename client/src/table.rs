@@ -17,7 +17,7 @@ pub(crate) trait Passing {
 }
 
 /// Values by key. What is over counts as missing; it is collected when room is needed. When all room is taken by what is not
-/// over, the value that would be over first makes way.
+/// over, the values that would be over first make way.
 pub(crate) struct Table<V> {
     shards: Box<[Mutex<Shard<V>>]>,
     hasher: RandomState,
@@ -57,14 +57,18 @@ impl<V: Passing> Table<V> {
     }
 }
 
+/// Drops what is over, and then as much of what would be over first that a sixteenth is free: to look at all of a full shard for each new key
+/// would make a flood of them expensive.
 fn make_room<V: Passing>(shard: &mut Shard<V>, now: Micros) {
-    let before = shard.len();
+    let room = shard.len() / 16 + 1;
+    let full = shard.len();
     shard.retain(|_, value| now < value.over_at());
-    if shard.len() == before {
-        let first = shard.iter().min_by_key(|(_, value)| value.over_at()).map(|(key, _)| key.clone());
-        if let Some(first) = first {
-            shard.remove(&first);
-        }
+    let missing = room.saturating_sub(full - shard.len());
+    if missing > 0 {
+        let mut ends: Vec<Micros> = shard.values().map(Passing::over_at).collect();
+        let (_, last, _) = ends.select_nth_unstable(missing.min(full) - 1);
+        let last = *last;
+        shard.retain(|_, value| last < value.over_at());
     }
 }
 

@@ -3,6 +3,7 @@
 mod clock;
 mod cluster;
 mod port;
+mod proxy;
 mod replica;
 mod sentinel;
 mod server;
@@ -11,6 +12,7 @@ mod silent;
 pub use clock::{Clock, HOUR, NOON, SECOND};
 pub use cluster::Cluster;
 pub use port::free_port;
+pub use proxy::Proxy;
 pub use replica::{offset, replica_of, wait_for_replicas, wait_until};
 pub use sentinel::Sentinels;
 pub use server::{Options, Server, module};

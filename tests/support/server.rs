@@ -120,6 +120,12 @@ impl Server {
         self.connect_by(2)
     }
 
+    /// `master` or `slave`; nothing if the connection breaks meanwhile, as sentinels let connections do at such a change.
+    pub fn role(&self) -> Option<String> {
+        let told: String = redis::cmd("INFO").arg("replication").query(&mut self.try_connect(2).ok()?).ok()?;
+        told.lines().find_map(|line| line.strip_prefix("role:").map(str::to_owned))
+    }
+
     /// By version 2 or 3 of the protocol.
     pub fn connect_by(&self, protocol: u8) -> Connection {
         self.try_connect(protocol).unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log()))

@@ -1,17 +1,19 @@
 //! Several servers, of which one is to be asked about a key: a cluster, or the primary that sentinels know.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::time::Duration;
 
-use redis::{Cmd, ConnectionAddr, ConnectionInfo, Value};
-use tokio::time::Instant;
+use redis::{ConnectionAddr, ConnectionInfo, Value};
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep};
 
 use super::Command;
 use super::failure::{Failure, Redirect};
 use super::flight::Flight;
 use super::link::Link;
 use super::slots::{SLOTS, slot_of};
+use super::teachers::{Range, Teachers, absolute, split};
 use crate::builder::Settings;
 use crate::error::{Error, ErrorKind};
 use crate::observe::Observer;
@@ -20,11 +22,15 @@ use crate::observe::Observer;
 const MOST_HOPS: usize = 5;
 /// The least time between two looks at who serves what.
 const LEARN_PAUSE: Duration = Duration::from_millis(100);
+/// How long one server may take to say who serves what, before another is asked.
+const LEARN_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long all of them may take.
+const LEARN_LONGEST: Duration = Duration::from_secs(5);
+/// While there are calls, looks that fail follow each other faster.
+const FAILURE_LASTS: Duration = Duration::from_secs(1);
 /// So often sentinels are looked at while all is well: a primary that they replaced may not know that yet, and goes on answering.
 /// In a cluster a node that lost its slots says so.
 const SENTINELS_EVERY: Duration = Duration::from_secs(1);
-/// How long one server may take to say who serves what, before another is asked.
-const LEARN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Knows which server serves which slot, learns it anew when that seems to have changed, and follows redirections.
 #[derive(Clone)]
@@ -37,41 +43,38 @@ struct Inner {
     settings: Settings,
     observer: Observer,
     learning: Flight<Result<(), Failure>>,
+    learned: Mutex<Learned>,
     map: RwLock<Map>,
 }
 
-/// Who knows which servers there are.
-pub(crate) enum Teachers {
-    /// Any node of the cluster.
-    Nodes(Vec<Link>),
-    /// The sentinels, of the primary with this name.
-    Sentinels(Vec<Link>, String),
+/// What came of the last look.
+#[derive(Default)]
+struct Learned {
+    failure: Option<Failure>,
+    at: Option<Instant>,
+    /// Who answered. Asked first while all is well: sentinels that disagree would otherwise make calls go to and fro.
+    from: Option<String>,
 }
 
 /// Who serves what.
 struct Map {
-    learned: Instant,
+    /// As it was told, unless a redirection said otherwise since.
+    ranges: Vec<Range>,
     links: HashMap<String, Link>,
     /// By slot.
     serving: Vec<Option<Link>>,
 }
 
-/// Slots from the first to the last, and who serves them.
-struct Range {
-    first: u16,
-    last: u16,
-    address: String,
-}
-
 impl Directory {
     pub fn new(teachers: Teachers, template: ConnectionInfo, settings: &Settings, observer: &Observer) -> Self {
-        let map = Map { learned: Instant::now(), links: HashMap::new(), serving: vec![None; usize::from(SLOTS)] };
+        let map = Map { ranges: Vec::new(), links: HashMap::new(), serving: vec![None; usize::from(SLOTS)] };
         Self(Arc::new(Inner {
             teachers,
             template,
             settings: settings.clone(),
             observer: observer.clone(),
-            learning: Flight::new(|_| LEARN_PAUSE),
+            learning: Flight::new(|_| LEARN_PAUSE, 2 * LEARN_LONGEST),
+            learned: Mutex::default(),
             map: RwLock::new(map),
         }))
     }
@@ -81,10 +84,10 @@ impl Directory {
         let slot = slot_of(&command.key);
         let mut link = match self.serving(slot) {
             Some(link) => link,
-            None => self.learned(slot, until).await?,
+            None => self.first_look(slot, until).await?,
         };
         if self.0.may_be_outdated() {
-            self.learn();
+            self.look();
         }
         let (mut asking, mut looked_again) = (false, false);
         for _ in 0..MOST_HOPS {
@@ -98,24 +101,25 @@ impl Directory {
             };
             match failure {
                 Failure::Redirected(Redirect::Moved { slot, address }, _) => {
-                    link = self.0.link_to(&absolute(&address, &link))?;
+                    self.look_anew();
+                    link = self.0.link_to(&absolute(&address, link.name()))?;
                     self.0.write().serve(slot, &link);
                     asking = false;
-                    self.learn();
                 }
                 Failure::Redirected(Redirect::Ask { address }, _) => {
-                    link = self.0.link_to(&absolute(&address, &link))?;
+                    link = self.0.link_to(&absolute(&address, link.name()))?;
                     asking = true;
                 }
                 Failure::Redirected(Redirect::ReadOnly, _) if !looked_again => {
                     looked_again = true;
                     asking = false;
-                    link = self.learned(slot, until).await?;
+                    self.0.learned().from = None;
+                    link = self.looked_up(slot, until).await?;
                 }
-                // It was the right server that said this.
-                Failure::Refused(error) if error.kind() == ErrorKind::WrongType => return Err(Failure::Refused(error)),
+                // The right server has spoken.
+                Failure::Refused(error) => return Err(Failure::Refused(error)),
                 failure => {
-                    self.learn();
+                    self.look_anew();
                     return Err(failure);
                 }
             }
@@ -124,28 +128,59 @@ impl Directory {
         Err(Failure::Unanswered(Error::new(ErrorKind::Unavailable, text)))
     }
 
-    /// Waits until it is known who serves what.
+    /// Waits until it is known who serves what, and tries again as long as there is time.
     pub async fn reach(&self, until: Instant) -> Result<(), Failure> {
-        let learned = self.0.learning.wait(until, || learn(Arc::downgrade(&self.0))).await;
-        learned.unwrap_or_else(|| Err(Failure::deadline("before it was known which server to ask")))
+        loop {
+            match self.look_and_wait(until).await {
+                Err(Failure::Unanswered(_) | Failure::Unfit(_)) if Instant::now() + LEARN_PAUSE < until => {
+                    sleep(LEARN_PAUSE).await;
+                }
+                looked => return looked,
+            }
+        }
     }
 
     fn serving(&self, slot: u16) -> Option<Link> {
         self.0.read().serving.get(usize::from(slot)).cloned().flatten()
     }
 
+    /// Who serves a slot of which nothing is known. Where the last look failed a moment ago the next one is not waited for: while nobody
+    /// answers, it would keep every call until its deadline.
+    async fn first_look(&self, slot: u16, until: Instant) -> Result<Link, Failure> {
+        match self.0.last_failure() {
+            None => self.looked_up(slot, until).await,
+            Some(failure) => {
+                self.look();
+                // Who asks again and again without a pause would otherwise let nobody else run, the look included.
+                yield_now().await;
+                Err(failure)
+            }
+        }
+    }
+
     /// Who serves a slot, by a fresh look.
-    async fn learned(&self, slot: u16, until: Instant) -> Result<Link, Failure> {
-        self.reach(until).await?;
+    async fn looked_up(&self, slot: u16, until: Instant) -> Result<Link, Failure> {
+        self.look_and_wait(until).await?;
         self.serving(slot).ok_or_else(|| {
             let text = format!("no server serves slot {slot}");
-            Failure::Unanswered(Error::new(ErrorKind::Unavailable, text))
+            Failure::Unfit(Error::new(ErrorKind::Unavailable, text))
         })
     }
 
-    /// Looks again who serves what, without waiting for it.
-    fn learn(&self) {
+    async fn look_and_wait(&self, until: Instant) -> Result<(), Failure> {
+        let learned = self.0.learning.wait(until, || learn(Arc::downgrade(&self.0))).await;
+        learned.unwrap_or_else(|| Err(Failure::deadline("before it was known which server to ask")))
+    }
+
+    /// Looks who serves what, without waiting for it.
+    fn look(&self) {
         drop(self.0.learning.start(|| learn(Arc::downgrade(&self.0))));
+    }
+
+    /// The same when something went wrong: who told the last time may be the one that is wrong.
+    fn look_anew(&self) {
+        self.0.learned().from = None;
+        self.look();
     }
 }
 
@@ -158,9 +193,21 @@ impl Inner {
         self.map.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn learned(&self) -> MutexGuard<'_, Learned> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why the last look failed, if that was a moment ago.
+    fn last_failure(&self) -> Option<Failure> {
+        let learned = self.learned();
+        let is_recent = learned.at.is_some_and(|at| at.elapsed() < FAILURE_LASTS);
+        learned.failure.clone().filter(|_| is_recent)
+    }
+
     /// Whether it is time to look again, though nothing went wrong.
     fn may_be_outdated(&self) -> bool {
-        matches!(self.teachers, Teachers::Sentinels(..)) && self.read().learned.elapsed() >= SENTINELS_EVERY
+        matches!(self.teachers, Teachers::Sentinels(..))
+            && self.learned().at.is_none_or(|at| at.elapsed() >= SENTINELS_EVERY)
     }
 
     /// The link to a server, made if there is none.
@@ -175,7 +222,7 @@ impl Inner {
     fn new_link(&self, address: &str) -> Result<Link, Failure> {
         let odd = || {
             let text = format!("{address:?} is no address of a server");
-            Failure::Unanswered(Error::new(ErrorKind::Unavailable, text))
+            Failure::Unfit(Error::new(ErrorKind::Unavailable, text))
         };
         let (host, port) = split(address).ok_or_else(odd)?;
         let address_of_server = match self.template.addr() {
@@ -188,26 +235,34 @@ impl Inner {
         Link::new(info, address.to_owned(), &self.settings, &self.observer).map_err(|_| odd())
     }
 
-    /// Takes what was learned for what is so.
-    fn install(&self, ranges: &[Range]) -> Result<(), Failure> {
+    /// Takes what was learned for what is so. A part of the cluster whose server can't be reached by what was told of it is left out.
+    fn install(&self, ranges: Vec<Range>) -> Result<(), Failure> {
+        if self.read().ranges == ranges {
+            return Ok(());
+        }
         let mut links = HashMap::new();
         let mut serving = vec![None; usize::from(SLOTS)];
-        for Range { first, last, address } in ranges {
-            let link = self.link_to(address)?;
-            links.insert(address.clone(), link.clone());
-            for slot in *first..=*last {
-                if let Some(serving) = serving.get_mut(usize::from(slot)) {
-                    *serving = Some(link.clone());
+        let mut left_out = None;
+        for Range { first, last, address } in &ranges {
+            match self.link_to(address) {
+                Err(failure) => left_out = Some(failure),
+                Ok(link) => {
+                    links.insert(address.clone(), link.clone());
+                    let slots = usize::from(*first)..=usize::from(*last);
+                    serving.get_mut(slots).unwrap_or_default().fill(Some(link));
                 }
             }
         }
-        let former = std::mem::replace(&mut *self.write(), Map { learned: Instant::now(), links, serving });
+        if let Some(failure) = left_out.filter(|_| links.is_empty()) {
+            return Err(failure);
+        }
+        let former = std::mem::replace(&mut *self.write(), Map { ranges, links, serving });
         // Connections that are not needed any more are closed outside the lock.
         drop(former);
         Ok(())
     }
 
-    /// Those who may know, the ones that answer first, otherwise in random order.
+    /// Those who may know: who told the last time, then those that answer, otherwise in random order.
     fn teachers(&self) -> Vec<Link> {
         let mut teachers = match &self.teachers {
             Teachers::Nodes(seeds) => {
@@ -218,26 +273,9 @@ impl Inner {
             Teachers::Sentinels(sentinels, _) => sentinels.clone(),
         };
         fastrand::shuffle(&mut teachers);
-        teachers.sort_by_key(Link::is_silent);
+        let last = self.learned().from.clone();
+        teachers.sort_by_key(|link| (last.as_deref() != Some(link.name()), link.is_silent()));
         teachers
-    }
-
-    fn question(&self) -> Cmd {
-        let mut question = Cmd::new();
-        match &self.teachers {
-            Teachers::Nodes(_) => question.arg("CLUSTER").arg("SLOTS"),
-            Teachers::Sentinels(_, name) => question.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name),
-        };
-        question
-    }
-
-    fn read_answer(&self, answer: &Value, teacher: &Link) -> Option<Vec<Range>> {
-        let ranges = match &self.teachers {
-            Teachers::Nodes(_) => cluster_slots(answer)?,
-            Teachers::Sentinels(..) => vec![Range { first: 0, last: SLOTS - 1, address: address(answer)? }],
-        };
-        let ranges = ranges.into_iter().map(|range| Range { address: absolute(&range.address, teacher), ..range });
-        Some(ranges.collect())
     }
 }
 
@@ -245,117 +283,47 @@ impl Map {
     fn serve(&mut self, slot: u16, link: &Link) {
         if let Some(serving) = self.serving.get_mut(usize::from(slot)) {
             *serving = Some(link.clone());
+            self.ranges.clear();
         }
     }
 }
 
-/// Asks around who serves what, and takes the first answer. Holds on to the directory only between the questions.
+/// Looks who serves what, and keeps what came of it.
 async fn learn(directory: Weak<Inner>) -> Result<(), Failure> {
+    let result = ask_around(&directory).await;
+    if let Some(directory) = directory.upgrade() {
+        let mut learned = directory.learned();
+        learned.at = Some(Instant::now());
+        learned.failure = result.as_ref().err().cloned();
+        if let Ok(teacher) = &result {
+            learned.from = Some(teacher.clone());
+        }
+    }
+    result.map(drop)
+}
+
+/// Asks who serves what, and takes the first answer, whose giver is returned. Holds on to the directory only between the questions.
+async fn ask_around(directory: &Weak<Inner>) -> Result<String, Failure> {
     let gone = || Failure::Unanswered(Error::new(ErrorKind::Unreachable, "the limiter is gone"));
     let (teachers, question) = {
         let directory = directory.upgrade().ok_or_else(gone)?;
-        (directory.teachers(), directory.question())
+        (directory.teachers(), directory.teachers.question())
     };
-    let mut last = Failure::Unanswered(Error::new(ErrorKind::Unreachable, "there is no server to ask"));
+    let until = Instant::now() + LEARN_LONGEST;
+    let mut reason = Failure::Unanswered(Error::new(ErrorKind::Unreachable, "there is no server to ask"));
     for teacher in teachers {
-        match teacher.call_anyway(&question, Instant::now() + LEARN_TIMEOUT).await {
-            Err(failure) => last = failure,
-            Ok(answer) => {
-                let directory = directory.upgrade().ok_or_else(gone)?;
-                match directory.read_answer(&answer, &teacher) {
-                    Some(ranges) => return directory.install(&ranges),
-                    None => {
-                        let text = format!("{} does not know who serves", teacher.name());
-                        last = Failure::Unanswered(Error::new(ErrorKind::Unavailable, text));
-                    }
-                }
-            }
+        let answer = teacher.call_anyway(&question, until.min(Instant::now() + LEARN_TIMEOUT)).await;
+        let directory = directory.upgrade().ok_or_else(gone)?;
+        let ranges = answer.and_then(|answer| directory.teachers.read(&answer, &teacher));
+        match ranges.and_then(|ranges| directory.install(ranges)) {
+            Ok(()) => return Ok(teacher.name().to_owned()),
+            // Who refuses says more than who is silent, whoever was asked last: a wrong password is no outage.
+            Err(failure) if !matches!(reason, Failure::Refused(_)) => reason = failure,
+            Err(_) => {}
+        }
+        if Instant::now() >= until {
+            break;
         }
     }
-    Err(last)
-}
-
-/// The ranges in a reply to `CLUSTER SLOTS`: each has a first and a last slot, the primary, and replicas.
-fn cluster_slots(answer: &Value) -> Option<Vec<Range>> {
-    let Value::Array(ranges) = answer else { return None };
-    let range = |range: &Value| {
-        let Value::Array(range) = range else { return None };
-        let [Value::Int(first), Value::Int(last), primary, ..] = &range[..] else { return None };
-        let slot = |number: i64| u16::try_from(number).ok().filter(|&slot| slot < SLOTS);
-        Some(Range { first: slot(*first)?, last: slot(*last)?, address: address(primary)? })
-    };
-    let ranges = ranges.iter().map(range).collect::<Option<Vec<_>>>()?;
-    (!ranges.is_empty()).then_some(ranges)
-}
-
-/// `host:port` of a server that is told as host, port and more. A host that is null or empty is the one that was asked.
-fn address(told: &Value) -> Option<String> {
-    let Value::Array(parts) = told else { return None };
-    let [host, port, ..] = &parts[..] else { return None };
-    // The driver would wrap a number that is too big for a port.
-    let port = u16::try_from(redis::from_redis_value_ref::<i64>(port).ok()?).ok()?;
-    let host: Option<String> = redis::from_redis_value_ref(host).ok()?;
-    Some(format!("{}:{port}", host.unwrap_or_default()))
-}
-
-/// An address whose host may be left out, because it is that of the server that told it.
-fn absolute(address: &str, teller: &Link) -> String {
-    match address.strip_prefix(':') {
-        Some(port) => format!("{}:{port}", split(teller.name()).map_or_else(String::new, |(host, _)| host)),
-        None => address.to_owned(),
-    }
-}
-
-/// Host and port. IPv6 addresses come without brackets.
-fn split(address: &str) -> Option<(String, u16)> {
-    let (host, port) = address.rsplit_once(':')?;
-    let port = port.parse().ok()?;
-    (!host.is_empty() && host != "?").then(|| (host.to_owned(), port))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Range, address, cluster_slots, split};
-    use redis::{Value, parse_redis_value};
-
-    fn value(resp: &str) -> Value {
-        parse_redis_value(resp.replace(' ', "\r\n").as_bytes()).unwrap()
-    }
-
-    #[test]
-    fn slots_are_read_as_the_server_tells_them() {
-        let told = "*2 *3 :0 :8191 *3 $9 127.0.0.1 :7000 $2 id *4 :8192 :16383 *3 $-1 :7001 $2 id *3 $1 a :7002 $2 id ";
-        let ranges = cluster_slots(&value(told)).unwrap();
-        let seen: Vec<_> =
-            ranges.iter().map(|Range { first, last, address }| (*first, *last, address.as_str())).collect();
-        assert_eq!(seen, [(0, 8191, "127.0.0.1:7000"), (8192, 16383, ":7001")]);
-    }
-
-    #[test]
-    fn what_is_no_map_is_not_taken_for_one() {
-        for told in [
-            "*0 ",
-            "$-1 ",
-            ":1 ",
-            "*1 :1 ",
-            "*1 *2 :0 :16383 ",
-            "*1 *3 :0 :16384 *2 $1 a :1 ",
-            "*1 *3 :-1 :5 *2 $1 a :1 ",
-            "*1 *3 :0 :5 *2 $1 a :70000 ",
-            "*1 *3 :0 :5 $1 a ",
-        ] {
-            assert!(cluster_slots(&value(told)).is_none(), "{told}");
-        }
-    }
-
-    #[test]
-    fn addresses_are_read_in_all_their_forms() {
-        assert_eq!(address(&value("*2 $7 ::1:2:3 $4 6379 ")), Some("::1:2:3:6379".to_owned()), "as sentinels tell it");
-        assert_eq!(address(&value("*-1 ")), None, "a name that the sentinel does not know");
-        assert_eq!(split("::1:2:3:6379"), Some(("::1:2:3".to_owned(), 6379)));
-        assert_eq!(split("redis.example:6379"), Some(("redis.example".to_owned(), 6379)));
-        for odd in ["", "redis", ":6379", "?:6379", "redis:", "redis:66000"] {
-            assert_eq!(split(odd), None, "{odd}");
-        }
-    }
+    Err(reason)
 }

@@ -24,6 +24,8 @@ pub(crate) enum Failure {
     Unanswered(Error),
     /// The server answered an error.
     Refused(Error),
+    /// The server answered that it can't serve now. Another one may serve in its place.
+    Unfit(Error),
 }
 
 impl Failure {
@@ -45,14 +47,17 @@ impl Failure {
             "LOADING" | "MISCONF" | "NOREPLICAS" | "OOM" | "CLUSTERDOWN" | "MASTERDOWN" | "TRYAGAIN" | "READONLY"
             | "BUSY" => ErrorKind::Unavailable,
             "WRONGTYPE" => ErrorKind::WrongType,
-            "NOAUTH" | "WRONGPASS" | "NOPERM" => ErrorKind::Denied,
-            "ERR" if detail.starts_with("unknown command") => ErrorKind::NoModule,
+            "NOAUTH" | "WRONGPASS" | "NOPERM" => ErrorKind::NotPermitted,
+            "ERR" if is_unknown_command_of_ours(detail) => ErrorKind::NoModule,
             // Refused for now, with the code of refusals for good.
             "ERR" if detail.starts_with("max number of clients") => ErrorKind::Unavailable,
             _ => ErrorKind::Rejected,
         };
         let why = Error::new(kind, text(error));
         let target = error.redirect_node().map(|(address, slot)| (address.to_owned(), slot));
+        if ["CLUSTERDOWN", "MASTERDOWN", "LOADING"].contains(&code) {
+            return Self::Unfit(why);
+        }
         match (error.kind(), target) {
             (Driver::Server(ServerErrorKind::Moved), Some((address, slot))) => {
                 Self::Redirected(Redirect::Moved { slot, address }, why)
@@ -72,15 +77,25 @@ impl Failure {
     /// What the caller is told.
     pub fn into_error(self) -> Error {
         match self {
-            Self::Redirected(_, error) | Self::Unanswered(error) | Self::Refused(error) => error,
+            Self::Redirected(_, error) | Self::Unanswered(error) | Self::Refused(error) | Self::Unfit(error) => error,
         }
     }
 }
 
-/// What a server said is told in its words.
+/// Whether the server does not know a command of the module, in the words of Redis or of Valkey.
+fn is_unknown_command_of_ours(detail: &str) -> bool {
+    detail
+        .strip_prefix("unknown command")
+        .is_some_and(|rest| rest.trim_start_matches([' ', '\'', '`']).starts_with("RL."))
+}
+
+/// What a server said is told in its words, but for those that it repeats of the call: they have the subject among them.
 fn text(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
-        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        (Some(code), Some(detail)) => {
+            let words = detail.split_once(", with args").map_or(detail, |(words, _)| words);
+            format!("{code} {words}")
+        }
         _ => error.to_string(),
     }
 }
@@ -109,17 +124,23 @@ mod tests {
             ("BUSY Redis is busy running a script.", ErrorKind::Unavailable, true),
             ("ERR max number of clients reached", ErrorKind::Unavailable, true),
             ("WRONGTYPE the key holds a leaky bucket limiter", ErrorKind::WrongType, false),
-            ("NOPERM this user has no permissions", ErrorKind::Denied, false),
-            ("NOAUTH Authentication required.", ErrorKind::Denied, false),
-            ("WRONGPASS invalid username-password pair", ErrorKind::Denied, false),
-            ("ERR unknown command 'RL.FIXED', with args beginning with: ", ErrorKind::NoModule, false),
+            ("NOPERM this user has no permissions", ErrorKind::NotPermitted, false),
+            ("NOAUTH Authentication required.", ErrorKind::NotPermitted, false),
+            ("WRONGPASS invalid username-password pair", ErrorKind::NotPermitted, false),
+            ("ERR unknown command 'RL.FIXED'", ErrorKind::NoModule, false),
             ("ERR window must be a duration", ErrorKind::Rejected, false),
             ("ODD something new", ErrorKind::Rejected, false),
         ] {
-            let Failure::Refused(error) = of(line) else { panic!("{line}: {:?}", of(line)) };
+            let (Failure::Refused(error) | Failure::Unfit(error)) = of(line) else { panic!("{line}: {:?}", of(line)) };
             assert_eq!((error.kind(), error.is_outage()), (kind, is_outage), "{line}");
             assert_eq!(error.to_string(), line, "the server's own words");
         }
+    }
+
+    #[test]
+    fn no_subject_is_told() {
+        let failure = of("ERR unknown command 'RL.FIXED', with args beginning with: 'rl:{secret}:api' '10' '1h' ");
+        assert_eq!(failure.into_error().to_string(), "ERR unknown command 'RL.FIXED'");
     }
 
     #[test]

@@ -13,16 +13,19 @@ pub(crate) struct Flight<T> {
     last: Mutex<Option<Last<T>>>,
     /// The least time between the end of one with this result and the start of the next.
     pause: fn(&T) -> Duration,
+    /// What takes longer is in a runtime that does not run: it is given up and started again.
+    longest: Duration,
 }
 
 struct Last<T> {
     result: watch::Receiver<Option<(T, Instant)>>,
     task: AbortHandle,
+    started: Instant,
 }
 
 impl<T: Clone + Send + Sync + 'static> Flight<T> {
-    pub fn new(pause: fn(&T) -> Duration) -> Self {
-        Self { last: Mutex::default(), pause }
+    pub fn new(pause: fn(&T) -> Duration, longest: Duration) -> Self {
+        Self { last: Mutex::default(), pause, longest }
     }
 
     /// Waits for the result of the work until some moment: of that under way, or of the last if it ended a moment ago, else it is started.
@@ -46,7 +49,7 @@ impl<T: Clone + Send + Sync + 'static> Flight<T> {
             let is_fresh = match &*last.result.borrow() {
                 Some((result, ended)) => ended.elapsed() < (self.pause)(result),
                 // Its task may have been ended by the end of its runtime.
-                None => !last.task.is_finished(),
+                None => !last.task.is_finished() && last.started.elapsed() < self.longest,
             };
             if is_fresh {
                 return last.result.clone();
@@ -58,7 +61,10 @@ impl<T: Clone + Send + Sync + 'static> Flight<T> {
             let result = work.await;
             sender.send_replace(Some((result, Instant::now())));
         });
-        *last = Some(Last { result: result.clone(), task: task.abort_handle() });
+        let this = Last { result: result.clone(), task: task.abort_handle(), started: Instant::now() };
+        if let Some(former) = last.replace(this) {
+            former.task.abort();
+        }
         result
     }
 }
@@ -81,6 +87,7 @@ mod tests {
     use tokio::time::{Duration, Instant, advance, sleep};
 
     const PAUSE: Duration = Duration::from_millis(100);
+    const LONGEST: Duration = Duration::from_secs(3);
 
     /// Work that takes a second and counts how often it is done.
     fn work(done: &Arc<AtomicU32>) -> impl Future<Output = u32> + use<> {
@@ -93,7 +100,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn all_who_wait_share_one_result() {
-        let (flight, done) = (Flight::new(|_| PAUSE), Arc::default());
+        let (flight, done) = (Flight::new(|_| PAUSE, LONGEST), Arc::default());
         let until = Instant::now() + Duration::from_secs(2);
         let results = tokio::join!(flight.wait(until, || work(&done)), flight.wait(until, || work(&done)));
         assert_eq!(results, (Some(1), Some(1)));
@@ -104,7 +111,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn it_goes_on_when_nobody_waits_any_more() {
-        let (flight, done) = (Flight::new(|_| PAUSE), Arc::default());
+        let (flight, done) = (Flight::new(|_| PAUSE, LONGEST), Arc::default());
         let soon = Instant::now() + Duration::from_millis(10);
         assert_eq!(flight.wait(soon, || work(&done)).await, None);
         sleep(Duration::from_millis(1_050)).await;
@@ -113,7 +120,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn it_ends_when_it_is_dropped() {
-        let (flight, done) = (Flight::new(|_| PAUSE), Arc::default());
+        let (flight, done) = (Flight::new(|_| PAUSE, LONGEST), Arc::default());
         drop(flight.start(|| work(&done)));
         drop(flight);
         sleep(Duration::from_secs(5)).await;
@@ -122,11 +129,25 @@ mod tests {
 
     #[test]
     fn it_starts_again_when_its_runtime_ended() {
-        let (flight, done) = (Flight::new(|_| PAUSE), Arc::default());
+        let (flight, done) = (Flight::new(|_| PAUSE, LONGEST), Arc::default());
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let soon = Duration::from_millis(10);
         assert_eq!(runtime().block_on(async { flight.wait(Instant::now() + soon, || work(&done)).await }), None);
         let later = Duration::from_secs(10);
         assert_eq!(runtime().block_on(async { flight.wait(Instant::now() + later, || work(&done)).await }), Some(1));
+    }
+    #[tokio::test]
+    async fn it_starts_again_where_its_runtime_does_not_run() {
+        let longest = Duration::from_millis(50);
+        let flight = Flight::new(|_| PAUSE, longest);
+        let idle = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        {
+            let _inside = idle.enter();
+            drop(flight.start(|| async { 1 }));
+        }
+        assert_eq!(flight.wait(Instant::now() + longest / 5, || async { 2 }).await, None);
+        sleep(longest).await;
+        assert_eq!(flight.wait(Instant::now() + 10 * PAUSE, || async { 3 }).await, Some(3));
+        idle.shutdown_background();
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, Pipeline, ProtocolVersion, RedisError, Value};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, yield_now};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::breaker::Breaker;
@@ -20,6 +20,12 @@ const PROBE_EVERY: Duration = Duration::from_millis(100);
 /// A connection that lets calls run into their deadline, and has answered none for so long, is given up: what is behind it may be gone
 /// without a word, and a new one finds out.
 const SILENCE: Duration = Duration::from_secs(1);
+/// A call that was given up after so long counts as one that was not answered.
+const GIVEN_UP_IN_VAIN: Duration = Duration::from_millis(100);
+/// A probe that has done nothing for so long, a deadline not counted, is in a runtime that does not run.
+const PROBE_STUCK: Duration = Duration::from_secs(1);
+/// An attempt to connect ends in time, if its runtime runs; this is to spare.
+const CONNECT_STUCK: Duration = Duration::from_secs(1);
 /// The least time between attempts to connect that fail: a server that refuses, as one does to which the password is wrong, never opens the
 /// breaker.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
@@ -48,14 +54,21 @@ struct State {
     connection: Option<Connection>,
     connections_made: u64,
     breaker: Breaker,
-    probe: Option<AbortHandle>,
+    probe: Option<Probe>,
+}
+
+struct Probe {
+    task: AbortHandle,
+    /// When it last did something.
+    seen: Instant,
 }
 
 #[derive(Clone)]
 struct Connection {
     number: u64,
     since: Instant,
-    last_heard: Instant,
+    /// The first call that was sent since the last reply.
+    waiting_since: Option<Instant>,
     redis: MultiplexedConnection,
     /// Gone when the connection is.
     driver: Weak<()>,
@@ -65,6 +78,21 @@ impl Connection {
     /// Whether it is known to be of no use any more: the server closed it, or the runtime in which it was made has ended.
     fn is_over(&self) -> bool {
         self.driver.strong_count() == 0
+    }
+}
+
+/// A call that waits. If it is given up before it ends, as by a caller with a shorter deadline of his own, the wait was in vain all the same.
+struct Pending<'a> {
+    link: &'a Link,
+    since: Instant,
+    is_over: bool,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && self.since.elapsed() >= GIVEN_UP_IN_VAIN {
+            self.link.account(false);
+        }
     }
 }
 
@@ -92,7 +120,10 @@ impl Link {
             deadline: settings.deadline,
             connect_timeout: settings.connect_timeout,
             observer: observer.clone(),
-            connecting: Flight::new(|made| if made.is_ok() { Duration::ZERO } else { RECONNECT_PAUSE }),
+            connecting: Flight::new(
+                |made| if made.is_ok() { Duration::ZERO } else { RECONNECT_PAUSE },
+                settings.connect_timeout.saturating_add(CONNECT_STUCK),
+            ),
             state: Mutex::default(),
         })))
     }
@@ -144,22 +175,35 @@ impl Link {
         send: impl AsyncFnOnce(MultiplexedConnection) -> Result<Value, RedisError>,
     ) -> Result<Value, Failure> {
         if self.is_left_alone() {
+            // Who asks again and again without a pause would otherwise let nobody else run, the probe included.
+            yield_now().await;
             let text = format!("{} did not answer the last calls and is not asked", self.0.name);
             return Err(Failure::Unanswered(Error::new(ErrorKind::BreakerOpen, text)));
         }
+        let mut pending = Pending { link: self, since: Instant::now(), is_over: false };
         let result = self.unguarded(until, send).await;
-        let now = Instant::now();
-        let mut state = self.0.state();
-        match &result {
-            Err(Failure::Unanswered(_)) => {
-                if state.breaker.failed(now) {
-                    self.0.observer.breaker(&self.0.name, true);
-                    self.probe(&mut state);
-                }
-            }
-            _ => state.breaker.succeeded(now),
-        }
+        pending.is_over = true;
+        self.account(!matches!(result, Err(Failure::Unanswered(_))));
         result
+    }
+
+    /// A call was answered, or was not.
+    fn account(&self, answered: bool) {
+        let now = Instant::now();
+        let opened = {
+            let mut state = self.0.state();
+            if answered {
+                state.breaker.succeeded(now);
+            }
+            let opened = !answered && state.breaker.failed(now);
+            if opened {
+                self.probe(&mut state);
+            }
+            opened
+        };
+        if opened {
+            self.0.observer.breaker(&self.0.name, true);
+        }
     }
 
     /// Whether the server is not to be asked. Then somebody looks whether it answers again.
@@ -172,10 +216,15 @@ impl Link {
         is_open
     }
 
-    /// Looks whether the server answers, unless somebody does. Who did may have ended with his runtime.
+    /// Looks whether the server answers, unless somebody does. Who did may have ended with his runtime, or be in one that does not run.
     fn probe(&self, state: &mut State) {
-        if state.probe.as_ref().is_none_or(AbortHandle::is_finished) {
-            state.probe = Some(tokio::spawn(probe(Arc::downgrade(&self.0))).abort_handle());
+        let longest = self.0.deadline.saturating_add(PROBE_STUCK);
+        if state.probe.as_ref().is_some_and(|probe| !probe.task.is_finished() && probe.seen.elapsed() < longest) {
+            return;
+        }
+        let task = tokio::spawn(probe(Arc::downgrade(&self.0))).abort_handle();
+        if let Some(former) = state.probe.replace(Probe { task, seen: Instant::now() }) {
+            former.task.abort();
         }
     }
 
@@ -185,19 +234,22 @@ impl Link {
         send: impl AsyncFnOnce(MultiplexedConnection) -> Result<Value, RedisError>,
     ) -> Result<Value, Failure> {
         let connection = self.connection(until).await?;
+        if let Some(current) = self.0.state().connection.as_mut() {
+            current.waiting_since.get_or_insert_with(Instant::now);
+        }
         let replied = timeout_at(until, send(connection.redis)).await;
         let mut state = self.0.state();
         let current = state.connection.as_mut().filter(|current| current.number == connection.number);
         match replied {
             Err(_) => {
-                if current.is_some_and(|current| current.last_heard.elapsed() >= SILENCE) {
+                if current.and_then(|current| current.waiting_since).is_some_and(|since| since.elapsed() >= SILENCE) {
                     state.connection = None;
                 }
                 Err(Failure::deadline(&format!("before {} answered", self.0.name)))
             }
             Ok(Ok(value)) => {
                 if let Some(current) = current {
-                    current.last_heard = Instant::now();
+                    current.waiting_since = None;
                 }
                 value.extract_error().map_err(|error| Failure::of(&error))
             }
@@ -240,7 +292,10 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(probe) = &state.probe {
-            probe.abort();
+            probe.task.abort();
+        }
+        if state.breaker.is_open() {
+            self.observer.breaker_gone(&self.name);
         }
     }
 }
@@ -250,6 +305,10 @@ async fn connect(link: Weak<Inner>) -> Result<(), Failure> {
     let gone = || Failure::Unanswered(Error::new(ErrorKind::Unreachable, "the limiter is gone"));
     let (client, config, name, longest) = {
         let link = link.upgrade().ok_or_else(gone)?;
+        // Another attempt may have ended since this one was asked for.
+        if link.state().connection.as_ref().is_some_and(|connection| !connection.is_over()) {
+            return Ok(());
+        }
         (link.client.clone(), link.config.clone(), link.name.clone(), link.connect_timeout)
     };
     // The driver drops what it would tell news by when the connection breaks, or when its task ends.
@@ -273,7 +332,7 @@ async fn connect(link: Weak<Inner>) -> Result<(), Failure> {
     let mut state = link.state();
     state.connections_made += 1;
     let (number, now) = (state.connections_made, Instant::now());
-    state.connection = Some(Connection { number, since: now, last_heard: now, redis, driver });
+    state.connection = Some(Connection { number, since: now, waiting_since: None, redis, driver });
     Ok(())
 }
 
@@ -283,6 +342,9 @@ async fn probe(link: Weak<Inner>) {
         sleep(PROBE_EVERY.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
         let Some(inner) = link.upgrade() else { return };
         let link = Link(inner);
+        if let Some(probe) = &mut link.0.state().probe {
+            probe.seen = Instant::now();
+        }
         let until = Instant::now() + link.0.deadline;
         let answer = link.call_anyway(&redis::cmd("PING"), until).await;
         if !matches!(answer, Err(Failure::Unanswered(_))) {

@@ -22,7 +22,7 @@ fn window(limit: u64) -> Policy {
 }
 
 fn limiter(port: u16, outage: Outage, nodes: u32) -> Limiter {
-    let builder = Limiter::builder(format!("redis://127.0.0.1:{port}")).deadline(Duration::from_millis(100));
+    let builder = Limiter::builder(format!("redis://127.0.0.1:{port}")).deadline(Duration::from_millis(250));
     builder.on_outage(outage).nodes(nodes).connect_lazy().unwrap()
 }
 
@@ -133,8 +133,8 @@ async fn rc_204_open_is_visible_closed_refuses_and_a_silent_server_delays_neithe
         let began = Instant::now();
         assert!(limiter(silent.port(), outage, 1).check(&window(10), "alice").await.is_degraded());
         let took = began.elapsed();
-        eprintln!("  decided after {took:.1?} with a deadline of 100 ms");
-        assert!(took < Duration::from_secs(1), "{took:?}");
+        eprintln!("  decided after {took:.1?} with a deadline of 250 ms");
+        assert!(took < Duration::from_millis(2_500), "{took:?}");
     }
 }
 

@@ -6,8 +6,10 @@ use redis_rl_client::{Limiter, Outage, Source};
 use tokio::time::{Instant, sleep};
 
 use crate::load::{DEADLINE, Load, RECOVERY, alone, assert_exact, counter};
-use crate::support::{Options, Sentinels, Server, ask, calls, errors, info, replica_of, wait_until};
+use crate::support::{Options, Sentinels, Server, ask, calls, errors, replica_of, wait_until};
 
+/// What is judged here is who is asked, so a server may be slow for once.
+const PATIENCE: Duration = DEADLINE.saturating_mul(4);
 const A_WHILE: Duration = Duration::from_millis(500);
 
 fn options() -> Options {
@@ -16,11 +18,11 @@ fn options() -> Options {
 
 fn limiter_of(sentinels: &Sentinels) -> Limiter {
     let builder = Limiter::sentinel(sentinels.urls(), sentinels.name());
-    builder.deadline(DEADLINE).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
+    builder.deadline(PATIENCE).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
 }
 
-fn role(server: &Server) -> String {
-    info(&mut server.connect(), "replication", "role").unwrap()
+fn is_primary(server: &Server) -> bool {
+    server.role().is_some_and(|role| role == "master")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -36,7 +38,7 @@ async fn the_replica_that_sentinels_promote_is_asked_and_the_old_primary_is_not_
     sentinels.kill_one();
     primary.kill();
     let began = Instant::now();
-    wait_until("the replica is promoted", || role(&replica) == "master");
+    wait_until("the replica is promoted", || is_primary(&replica));
     let promoted = Instant::now();
     sentinels.wait_for_primary(replica.port());
     let known = Instant::now();
@@ -45,9 +47,9 @@ async fn the_replica_that_sentinels_promote_is_asked_and_the_old_primary_is_not_
     primary.revive();
     let revived = Instant::now();
     sleep(RECOVERY + A_WHILE).await;
-    assert_eq!(role(&primary), "master");
+    assert!(is_primary(&primary));
     let report = load.end().await;
-    for record in report.between(began + DEADLINE, promoted - DEADLINE) {
+    for record in report.between(began + PATIENCE, promoted - PATIENCE) {
         assert!(record.decision.is_unavailable(), "{record:?}");
     }
     report.assert_recovered(known);
@@ -55,7 +57,7 @@ async fn the_replica_that_sentinels_promote_is_asked_and_the_old_primary_is_not_
         assert_eq!(record.decision.source, Source::Redis, "{record:?}");
     }
     assert_eq!(calls(&mut primary.connect(), "rl."), 0, "calls that the old primary got");
-    assert_exact(&limiter, "fresh").await;
+    assert_exact(&limiter).await;
     report.assert_charged_once(&limiter, false).await;
 }
 
@@ -69,22 +71,22 @@ async fn a_failover_by_hand_is_followed_within_a_second() {
     let load = Load::on(&limiter);
     sleep(A_WHILE).await;
     sentinels.fail_over();
-    wait_until("the replica is promoted", || role(&replica) == "master");
+    wait_until("the replica is promoted", || is_primary(&replica));
     sentinels.wait_for_primary(replica.port());
     sleep(RECOVERY).await;
     // The old primary goes on answering for ten seconds: what it counts from now on is lost.
     let (at_primary, at_replica) = (&mut primary.connect(), &mut replica.connect());
     let before = [calls(at_primary, "rl."), calls(at_replica, "rl.")];
-    assert_eq!(role(&primary), "master");
+    assert!(is_primary(&primary));
     sleep(A_WHILE).await;
     let after = [calls(at_primary, "rl."), calls(at_replica, "rl.")];
     assert_eq!(after[0], before[0], "calls of the old primary");
     assert!(after[1] > before[1] + 50, "the new primary is asked");
     let report = load.end().await;
-    for record in report.since(report.0[0].at + A_WHILE / 2) {
+    for record in report.since(report.began() + A_WHILE / 2) {
         assert_eq!(record.decision.source, Source::Redis, "{record:?}");
     }
-    assert_exact(&limiter, "fresh").await;
+    assert_exact(&limiter).await;
     report.assert_charged_once(&limiter, false).await;
 }
 

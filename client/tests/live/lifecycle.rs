@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use redis_rl_client::{Limiter, Outage, Source};
+use redis_rl_client::{DAY, Limiter, Outage, Policy, Source};
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::{Instant, sleep};
 
-use crate::load::{DEADLINE, alone, counter};
+use crate::load::{alone, counter};
 use crate::support::{Options, Sentinels, Server, Silent, ask, free_port, info, replica_of, wait_until};
 
 fn limiter_at(port: u16) -> Limiter {
     let builder = Limiter::builder(format!("redis://127.0.0.1:{port}"));
-    builder.deadline(DEADLINE).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
+    builder.deadline(Duration::from_millis(250)).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
 }
 
 fn runtime() -> Runtime {
@@ -65,7 +65,7 @@ async fn connecting_fails_in_time() {
     }
     let server = Server::new();
     let url = format!("redis://127.0.0.1:{}", server.port());
-    let limiter = Limiter::builder(url).nodes(1).connect().await.unwrap();
+    let limiter = Limiter::builder(url).deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
     assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
 }
 
@@ -124,20 +124,17 @@ async fn no_link_to_a_server_that_is_not_needed_any_more_outlives_it() {
     let replica = replica_of(&primary, Options::new());
     let sentinels = Sentinels::of(&primary);
     let before = Handle::current().metrics().num_alive_tasks();
-    let limiter = Limiter::sentinel(sentinels.urls(), sentinels.name()).nodes(1).connect().await.unwrap();
+    let builder = Limiter::sentinel(sentinels.urls(), sentinels.name()).deadline(Duration::from_secs(5));
+    let limiter = builder.nodes(1).connect().await.unwrap();
     assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
     let clients = |server: &Server| -> Vec<String> {
         let list: String = ask(&mut server.connect(), "CLIENT LIST TYPE normal");
-        list.lines()
-            .filter(|line| line.contains("lib-name=redis-rs") || line.contains("cmd=rl."))
-            .map(str::to_owned)
-            .collect()
+        // The test itself speaks version 2.
+        list.lines().filter(|line| line.contains(" resp=3")).map(str::to_owned).collect()
     };
     assert_eq!(clients(&primary).len(), 1, "{:?}", clients(&primary));
     sentinels.fail_over();
-    wait_until("the replica is promoted", || {
-        info(&mut replica.connect(), "replication", "role").is_some_and(|role| role == "master")
-    });
+    wait_until("the replica is promoted", || replica.role().is_some_and(|role| role == "master"));
     sentinels.wait_for_primary(replica.port());
     let began = Instant::now();
     while clients(&replica).is_empty() || !clients(&primary).is_empty() {
@@ -157,13 +154,13 @@ async fn an_outage_blocks_no_thread_of_the_runtime() {
     let limiters = [limiter_at(server.port()), limiter_at(silent.port()), limiter_at(free_port())];
     // One thread for all: what blocks it shows between the ticks.
     let ticks = tokio::spawn(async {
-        let mut longest = Duration::ZERO;
+        let mut ticks = Vec::new();
         for _ in 0..250 {
             let before = Instant::now();
             sleep(Duration::from_millis(5)).await;
-            longest = longest.max(before.elapsed());
+            ticks.push(before.elapsed());
         }
-        longest
+        ticks
     });
     for _ in 0..10 {
         for limiter in &limiters {
@@ -177,9 +174,11 @@ async fn an_outage_blocks_no_thread_of_the_runtime() {
         }
         sleep(Duration::from_millis(2)).await;
     }
-    let longest = ticks.await.unwrap();
-    eprintln!("  the longest of 250 ticks of 5 ms was {longest:.1?}");
-    assert!(longest < Duration::from_millis(200), "a tick of 5 ms took {longest:?}");
+    let ticks = ticks.await.unwrap();
+    eprintln!("  the longest of 250 ticks of 5 ms was {:.1?}", ticks.iter().max().unwrap());
+    // Whatever blocks does so each time, ten times a second at least; a machine that has other things to do, now and then.
+    let long = ticks.iter().filter(|tick| **tick > Duration::from_millis(50)).count();
+    assert!(long <= 5, "{long} of 250 ticks of 5 ms took more than 50 ms");
 }
 
 #[test]
@@ -201,4 +200,26 @@ fn it_goes_on_in_another_runtime() {
             sleep(Duration::from_millis(10)).await;
         }
     });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_who_give_up_leave_the_others_their_own_replies() {
+    let server = Server::new();
+    let limiter = crate::answers::limiter_of(&server);
+    for number in 0..500_u64 {
+        let policy = Policy::fixed_window("p", 1_000 + number, 36_500 * DAY).unwrap();
+        let gives_up = tokio::spawn({
+            let (limiter, policy) = (limiter.clone(), counter());
+            async move { limiter.check(&policy, "nobody").await }
+        });
+        if number % 2 == 0 {
+            tokio::task::yield_now().await;
+        }
+        gives_up.abort();
+        let decision = limiter.check(&policy, number.to_string()).await;
+        assert_eq!((decision.limit, decision.remaining), (1_000 + number, Some(999 + number)));
+    }
+    let counted = crate::load::charged(&limiter, "nobody").await;
+    eprintln!("  of 500 that gave up {counted} were counted");
+    assert!(counted <= 500);
 }

@@ -119,15 +119,16 @@ async fn rc_213_a_redis_that_comes_and_goes_hands_out_no_fresh_shares() {
     let by = |source| move |record: &&crate::load::Record| record.decision.source == source;
     let local = Source::Fallback(Outage::LocalShare);
     let known = [Source::Redis, Source::DenyCache, local];
-    for record in &report.0 {
+    for record in &report.all {
         assert!(known.contains(&record.decision.source), "an error to the caller: {record:?}");
     }
-    let outages = report.0.windows(2).filter(|two| two[0].decision.source != local && two[1].decision.source == local);
+    let outages =
+        report.all.windows(2).filter(|two| two[0].decision.source != local && two[1].decision.source == local);
     let outages = outages.count();
-    let admitted = report.0.iter().filter(by(local)).filter(|record| record.decision.allowed).count() as u64;
+    let admitted = report.all.iter().filter(by(local)).filter(|record| record.decision.allowed).count() as u64;
     let most = 10 + began.elapsed().as_secs();
     eprintln!("  {outages} outages, {admitted} admitted without Redis, at most {most}");
     assert!(outages >= 5, "{outages} outages");
     assert!((5..=most).contains(&admitted), "{admitted} were admitted by a share of 10 and 1 a second");
-    assert_eq!(report.0.last().map(|last| last.decision.is_degraded()), Some(false), "it is back");
+    assert_eq!(report.all.last().map(|last| last.decision.is_degraded()), Some(false), "it is back");
 }

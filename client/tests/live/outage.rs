@@ -6,7 +6,7 @@ use redis_rl_client::{Decision, Limiter, Outage, Source};
 use tokio::time::{Instant, sleep};
 
 use crate::load::{DEADLINE, Load, Report, alone, assert_exact};
-use crate::support::{Options, Server, Silent, calls};
+use crate::support::{Options, Proxy, Server, Silent, calls};
 
 /// Enough to see a steady state.
 const A_WHILE: Duration = Duration::from_millis(500);
@@ -28,7 +28,7 @@ fn is_by(outage: Outage, decision: &Decision) -> bool {
 
 /// Sees that Redis decided before the outage, and the policy while it lasted.
 fn assert_decided(report: &Report, outage: Outage, began: Instant, ended: Instant) {
-    let first = report.0[0].at;
+    let first = report.began();
     // The first requests wait for the connection.
     for record in report.between(first + A_WHILE / 2, began - DEADLINE) {
         assert_eq!(record.decision.source, Source::Redis, "before: {record:?}");
@@ -56,8 +56,8 @@ async fn lives_through_a_kill(outage: Outage, options: Options, lossless: bool) 
     assert_decided(&report, outage, began, ended);
     report.assert_recovered(answers_again);
     let executed = before + calls(&mut server.connect(), "rl.");
-    assert!(executed <= report.0.len() as u64, "{executed} calls for {} checks", report.0.len());
-    assert_exact(&limiter, "fresh").await;
+    assert!(executed <= report.all.len() as u64, "{executed} calls for {} checks", report.all.len());
+    assert_exact(&limiter).await;
     report.assert_charged_once(&limiter, lossless).await;
 }
 
@@ -89,11 +89,11 @@ async fn a_server_that_is_stopped_for_three_seconds_runs_no_call_twice_when_it_g
     assert_decided(&report, Outage::LocalShare, began, ended);
     report.assert_recovered(ended);
     let executed = calls(&mut server.connect(), "rl.");
-    let checks = report.0.len() as u64;
+    let checks = report.all.len() as u64;
     // While the breaker is open nothing is sent: of 600 checks all but those of the first moments.
-    let by_redis = report.0.iter().filter(|record| record.decision.source == Source::Redis).count() as u64;
+    let by_redis = report.all.iter().filter(|record| record.decision.source == Source::Redis).count() as u64;
     assert!((by_redis..=by_redis + 100).contains(&executed), "{executed} calls, {by_redis} decisions, {checks} checks");
-    assert_exact(&limiter, "fresh").await;
+    assert_exact(&limiter).await;
     report.assert_charged_once(&limiter, true).await;
 }
 
@@ -125,7 +125,7 @@ async fn a_port_that_accepts_and_never_answers_holds_nobody_up() {
     let load = Load::on(&limiter);
     sleep(Duration::from_millis(2_500)).await;
     let report = load.end().await;
-    for record in &report.0 {
+    for record in report.since(report.began()) {
         assert!(is_by(Outage::Closed, &record.decision), "{record:?}");
     }
     assert!(silent.accepted() <= 5, "{} connections in two seconds", silent.accepted());
@@ -151,6 +151,24 @@ async fn a_server_that_is_replaced_by_a_silent_port_and_comes_back_decides_again
     let report = load.end().await;
     assert_decided(&report, Outage::Open, began, ended);
     report.assert_recovered(answers_again);
-    assert_exact(&limiter, "fresh").await;
+    assert_exact(&limiter).await;
     report.assert_charged_once(&limiter, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_leads_nowhere_any_more_is_given_up_after_a_second() {
+    let server = Server::new();
+    let proxy = Proxy::to(server.port());
+    let limiter = limiter_at(proxy.port(), Outage::Closed);
+    let _alone = alone().await;
+    let load = Load::on(&limiter);
+    sleep(A_WHILE).await;
+    proxy.forget();
+    let began = Instant::now();
+    sleep(Duration::from_millis(3_000)).await;
+    let report = load.end().await;
+    // A second in which nothing is heard, then the next probe connects anew.
+    assert_decided(&report, Outage::Closed, began, began + Duration::from_millis(900));
+    report.assert_recovered(began + Duration::from_millis(1_500));
+    report.assert_charged_once(&limiter, true).await;
 }

@@ -73,6 +73,7 @@ async fn a_server_without_memory_goes_on_with_the_keys_that_it_has() {
     let limiter = limiter_of(&server);
     decided(&limiter, "alice").await;
     let redis = &mut server.connect();
+    ask::<()>(redis, "DEBUG POPULATE 1000 data 1000");
     ask::<()>(redis, "CONFIG SET maxmemory 1mb");
     for _ in 0..30 {
         decided(&limiter, "alice").await;
@@ -179,6 +180,8 @@ async fn a_node_of_a_cluster_without_slots_is_out() {
     assert_outage(&limiter, "alice", "127.0.0.1").await;
     ask::<()>(&mut server.connect(), "CLUSTER ADDSLOTSRANGE 0 16383");
     wait_until("the cluster is up", || send::<()>(&mut server.connect(), "SET x y").is_ok());
+    // The next call starts a look, and does not wait for it.
+    drop(limiter.check(&counter(), "alice").await);
     sleep(Duration::from_millis(150)).await;
     decided(&limiter, "alice").await;
 }
@@ -197,7 +200,8 @@ async fn a_key_of_another_type_is_a_fault_of_that_key() {
 async fn a_key_of_another_type_is_no_reason_to_ask_who_serves_it() {
     let cluster = Cluster::of(1);
     let redis = &mut cluster.connections()[0];
-    let limiter = Limiter::cluster(cluster.addresses()).nodes(1).connect().await.unwrap();
+    let builder = Limiter::cluster(cluster.addresses()).deadline(Duration::from_secs(5));
+    let limiter = builder.nodes(1).connect().await.unwrap();
     ask::<()>(redis, "RPUSH rl:{alice}:counter x");
     let before = crate::support::calls(redis, "cluster|slots");
     for _ in 0..30 {
@@ -213,11 +217,11 @@ async fn a_user_who_may_not_is_a_fault() {
     let redis = &mut server.connect();
     ask::<()>(redis, "ACL SETUSER limited on >secret ~* +ping");
     let url = |login: &str| format!("redis://{login}127.0.0.1:{}", server.port());
-    assert_fault(&limiter_at(url("limited:secret@")), "alice", ErrorKind::Denied, "NOPERM").await;
+    assert_fault(&limiter_at(url("limited:secret@")), "alice", ErrorKind::NotPermitted, "NOPERM").await;
     let wrong = limiter_at(url("limited:guess@"));
-    assert_fault(&wrong, "alice", ErrorKind::Denied, "WRONGPASS invalid username-password pair").await;
+    assert_fault(&wrong, "alice", ErrorKind::NotPermitted, "WRONGPASS invalid username-password pair").await;
     ask::<()>(redis, "CONFIG SET requirepass hidden");
-    assert_fault(&limiter_at(url("")), "alice", ErrorKind::Denied, "NOAUTH").await;
+    assert_fault(&limiter_at(url("")), "alice", ErrorKind::NotPermitted, "NOAUTH").await;
     decided(&limiter_at(url(":hidden@")), "alice").await;
     decided(&limiter_at(url("default:hidden@")), "alice").await;
 
@@ -237,7 +241,7 @@ async fn a_user_who_may_not_is_a_fault() {
 
 async fn limiter_assert_denied(limiter: &Limiter) {
     let error = limiter.try_check(&counter(), "alice").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert_eq!(error.kind(), ErrorKind::NotPermitted, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -269,6 +273,19 @@ async fn a_node_of_a_cluster_given_as_the_only_server_is_a_fault() {
     assert_fault(&limiter, &of(1), ErrorKind::Rejected, "MOVED").await;
     let error = limiter.try_check(&counter(), &of(1)).await.unwrap_err();
     assert!(error.to_string().contains("Limiter::cluster"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ordinary_server_given_as_a_cluster_or_a_sentinel_is_a_fault() {
+    let server = Server::new();
+    let url = format!("redis://127.0.0.1:{}", server.port());
+    let set_up = |builder: redis_rl_client::Builder| {
+        builder.deadline(Duration::from_secs(1)).on_outage(Outage::Open).nodes(1).connect_lazy().unwrap()
+    };
+    let cluster = set_up(Limiter::cluster([&url]));
+    assert_fault(&cluster, "alice", ErrorKind::Rejected, "ERR This instance has cluster support disabled").await;
+    let sentinel = set_up(Limiter::sentinel([&url], "main"));
+    assert_fault(&sentinel, "alice", ErrorKind::Rejected, "ERR unknown command 'SENTINEL'").await;
 }
 
 /// Answers whatever is said with the same words, and hangs up.

@@ -70,7 +70,7 @@ async fn each_has_a_count_of_its_own_where_the_client_looks_for_it() {
     let cluster = Cluster::of(3);
     let builder = Limiter::cluster(cluster.addresses()).deadline(Duration::from_secs(5)).nodes(1);
     let limiter = builder.connect().await.unwrap();
-    let policy = Policy::fixed_window("p", 2, 36_500 * 24 * HOUR).unwrap();
+    let [policy, other] = ["p", "q"].map(|name| Policy::fixed_window(name, 2, 36_500 * 24 * HOUR).unwrap());
     let subjects = hostile();
     assert_eq!(subjects.iter().collect::<HashSet<_>>().len(), subjects.len());
     for subject in &subjects {
@@ -81,14 +81,23 @@ async fn each_has_a_count_of_its_own_where_the_client_looks_for_it() {
             assert_eq!(decision.remaining, Some(remaining), "{shown}");
         }
         assert!(!limiter.check(&policy, subject).await.allowed, "{shown}");
+        assert_eq!(limiter.check(&other, subject).await.remaining, Some(1), "{shown}");
     }
-    let mut keys = Vec::new();
+    let mut keys = 0;
     for connection in &mut cluster.connections() {
-        keys.extend(ask::<Vec<String>>(connection, "KEYS *"));
+        let here: Vec<String> = ask(connection, "KEYS *");
+        keys += here.len();
+        for key in &here {
+            assert!(key.len() < 200 && key.bytes().all(|byte| byte.is_ascii_graphic()), "{key}");
+            assert!(key.starts_with("rl:{") && (key.ends_with("}:p") || key.ends_with("}:q")), "{key}");
+            // All limits of a subject must share a slot, or a command about several would be refused.
+            let [slot, other]: [usize; 2] = ["p", "q"].map(|name| {
+                let key = format!("{}{name}", &key[..key.len() - 1]);
+                ask(connection, &format!("CLUSTER KEYSLOT {key}"))
+            });
+            assert_eq!(slot, other, "{key}");
+        }
     }
-    assert_eq!(keys.len(), subjects.len(), "keys of all subjects");
-    assert!(keys.iter().all(|key| key.len() < 200 && key.bytes().all(|byte| byte.is_ascii_graphic())), "{keys:?}");
+    assert_eq!(keys, 2 * subjects.len(), "keys of all subjects");
     assert_eq!((cluster.errors("MOVED"), cluster.errors("CROSSSLOT")), (0, 0), "the client's slots are the servers'");
-    let tagged = keys.iter().all(|key| key.starts_with("rl:{") && key.ends_with("}:p"));
-    assert!(tagged, "{keys:?}");
 }

@@ -1,0 +1,57 @@
+//! What stands between a client and a server, and forgets connections, as a gateway does that is replaced.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::port::free_port;
+
+/// Passes on what is said on connections to it, until it forgets them.
+pub struct Proxy {
+    port: u16,
+    forgotten: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    /// In front of the server on this port.
+    pub fn to(server: u16) -> Self {
+        let port = free_port();
+        let listener = TcpListener::bind(("127.0.0.1", port)).expect("a free port");
+        let forgotten = Arc::new(AtomicUsize::new(0));
+        let shared = Arc::clone(&forgotten);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let made_at = shared.load(Ordering::SeqCst);
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    let forgotten = Arc::clone(&shared);
+                    thread::spawn(move || pass_on(from, to, || forgotten.load(Ordering::SeqCst) > made_at));
+                }
+            }
+        });
+        Self { port, forgotten }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// From now on nothing passes through the connections that there are, and they stay open. New ones are not concerned.
+    pub fn forget(&self) {
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream, is_forgotten: impl Fn() -> bool) {
+    let mut buffer = [0; 4_096];
+    while let Ok(count) = from.read(&mut buffer)
+        && count > 0
+    {
+        if !is_forgotten() && to.write_all(&buffer[..count]).is_err() {
+            return;
+        }
+    }
+}
