@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
 use super::{Backend, Limiter};
@@ -59,6 +60,8 @@ impl Limiter {
     pub(crate) async fn check_each(&self, limits: Vec<Applied>) -> Vec<Checked> {
         let denials: Vec<_> = limits.iter().filter_map(|limit| self.denial_at_hand(limit)).collect();
         if limits.is_empty() || !denials.is_empty() {
+            // As in a check that is answered from here.
+            consume_budget().await;
             return denials;
         }
         let limits: Arc<[_]> = limits.into();
