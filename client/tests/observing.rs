@@ -6,9 +6,12 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use http::{Request, Response};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use redis_rl_client::http::{KeyBy, RateLimitLayer};
 use redis_rl_client::{HOUR, Limiter, Outage, Policy};
 use tokio::time::advance;
+use tower::{Layer as _, ServiceExt as _, service_fn};
 
 /// A port on which nobody listens.
 const NOBODY: &str = "redis://127.0.0.1:1";
@@ -128,6 +131,23 @@ fn a_fault_of_configuration_is_logged_once_a_minute_and_counted_each_time() {
         let reported: Vec<_> = lines.iter().filter(|line| line.trim_start().starts_with("ERROR")).collect();
         assert_eq!(reported.len(), 2, "at 0 s and 87 s: {lines:#?}");
         assert!(reported[0].contains("WRONGTYPE the key holds a fixed window limiter"), "{lines:#?}");
+    });
+}
+
+#[test]
+fn a_limit_that_can_count_nobody_is_logged_once_a_minute() {
+    observed(async |log, _| {
+        let api = Policy::fixed_window("api", 2, HOUR).unwrap();
+        let layer = RateLimitLayer::new(Limiter::in_memory()).limit(api, KeyBy::header("x api key").optional());
+        let serve = service_fn(async |_| Ok::<_, std::convert::Infallible>(Response::new(bytes::Bytes::new())));
+        for _ in 0..5 {
+            let response = layer.layer(serve).oneshot(Request::new(())).await.unwrap();
+            assert_eq!(response.status(), 503);
+        }
+        let lines = log.lines();
+        assert_eq!(lines.len(), 1, "{lines:#?}");
+        assert!(lines[0].trim_start().starts_with("ERROR"), "{lines:#?}");
+        assert!(lines[0].contains("no header can have the name \"x api key\""), "{lines:#?}");
     });
 }
 

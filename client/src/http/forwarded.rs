@@ -21,6 +21,14 @@ pub(super) fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Ip
     client
 }
 
+/// In IPv4's form where it is a network of IPv4, as addresses are compared.
+pub(super) fn canonical(net: IpNet) -> IpNet {
+    let IpNet::V6(mapped) = net else { return net };
+    let bits = mapped.prefix_len().checked_sub(96);
+    let address = mapped.addr().to_ipv4_mapped();
+    bits.zip(address).and_then(|(bits, address)| IpNet::new(address.into(), bits).ok()).unwrap_or(net)
+}
+
 /// `1.2.3.4`, `1.2.3.4:567`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:567`.
 fn address(entry: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(entry.trim_ascii()).ok()?;

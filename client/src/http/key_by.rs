@@ -1,14 +1,14 @@
 //! Whom a limit counts.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
+use http::HeaderName;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName};
-use ipnet::{IpNet, Ipv6Net};
+use ipnet::IpNet;
 
-use super::{forwarded, peer};
+use super::forwarded;
+use super::source::{Identity, Place, Source};
 
 /// Whom a limit counts: makes a request's subject, which is a part of the key in Redis.
 ///
@@ -18,6 +18,7 @@ use super::{forwarded, peer};
 /// | [`peer_address()`](KeyBy::peer_address), [`forwarded_for(…)`](KeyBy::forwarded_for) | `ip:203.0.113.9`, `ip:2001:db8:1:2::/64` |
 /// | [`with(…)`](KeyBy::with) | `with:` and what the function returned |
 /// | [`constant("all")`](KeyBy::constant) | `all` |
+/// | any of them, [`hashed()`](KeyBy::hashed) | `sha256:` and the hash of that in 64 hexadecimal digits |
 ///
 /// So no value that a caller makes up shares the count of an address, or of another header. [`Limiter::check`] and
 /// [`Limiter::refund`] take the same subjects.
@@ -29,8 +30,8 @@ use super::{forwarded, peer};
 /// use redis_rl_client::http::{IpNet, KeyBy};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let proxies: IpNet = "10.0.0.0/8".parse()?;
-/// let by_key_or_address = KeyBy::header("x-api-key").or(KeyBy::forwarded_for([proxies]));
+/// let proxies: IpNet = "10.0.7.16/28".parse()?; // the load balancers alone
+/// let by_key_or_address = KeyBy::header("x-api-key").hashed().or(KeyBy::forwarded_for([proxies]));
 /// # Ok(())
 /// # }
 /// ```
@@ -38,47 +39,44 @@ use super::{forwarded, peer};
 /// [`Limiter::check`]: crate::Limiter::check
 /// [`Limiter::refund`]: crate::Limiter::refund
 #[derive(Clone)]
+#[must_use]
 pub struct KeyBy {
     sources: Vec<Source>,
     optional: bool,
 }
 
-#[derive(Clone)]
-enum Source {
-    /// `None` if no header can have that name.
-    Header(Option<HeaderName>),
-    Address {
-        /// The proxies whose word is taken; `None` if only the peer counts.
-        proxies: Option<Arc<[IpNet]>>,
-        ipv6_prefix: u8,
-    },
-    With(Arc<Identify>),
-    Constant(Arc<[u8]>),
-}
-
-type Identify = dyn Fn(&Parts) -> Option<Vec<u8>> + Send + Sync;
-
-/// What a request says about whom it comes from.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Identity {
-    Subject(Vec<u8>),
-    Missing,
-    /// It says several things, of which the server behind may believe another than a limit would.
-    Contradictory,
-}
-
 impl KeyBy {
-    /// By the value of a request header. A header that is empty counts as missing. A request in which it stands several
-    /// times is refused with 400 in any case: the server behind might go by another of the values than the limit.
+    /// By the value of a request header, without spaces and tabs around it. A header that is empty counts as missing. A
+    /// request in which it stands several times is refused with 400 in any case: the server behind might go by another
+    /// of the values than the limit.
     ///
     /// Upper and lower case are the same in `name`. If it can't be a header's name, because it is empty or has spaces
-    /// in it, no request has the header.
+    /// in it, all requests are refused with 503, also if this is [`optional`](KeyBy::optional) or one of several, and
+    /// an error is logged once a minute.
     ///
-    /// The value is a part of the key in Redis, where operators see it. Hash secrets first, by [`KeyBy::with`]. And
-    /// count by a header only what the server refuses when it is made up: who makes up a new value for each request has
-    /// a new limit each time.
+    /// The value is a part of the key in Redis, where operators see it: [hash](KeyBy::hashed) secrets. And count by a
+    /// header only what the server refuses when it is made up: who makes up a new value for each request has a new
+    /// limit each time.
+    ///
+    /// Some headers have several values that mean the same, and a limit for each. `Authorization` is one: neither the
+    /// case of its scheme nor the number of spaces behind that matters, so count by what is behind them, or by the
+    /// user, with [`KeyBy::with`]. `Host` is there in HTTP/1 only; in HTTP/2 the authority takes its place:
+    ///
+    /// ```
+    /// use http::header::HOST;
+    /// use http::uri::Authority;
+    /// use redis_rl_client::http::KeyBy;
+    ///
+    /// let by_host = KeyBy::with(|head| {
+    ///     let host = || Authority::try_from(head.headers.get(HOST)?.as_bytes()).ok();
+    ///     Some(head.uri.authority().cloned().or_else(host)?.host().to_lowercase())
+    /// });
+    /// ```
     pub fn header(name: impl AsRef<str>) -> Self {
-        Self::from(Source::Header(HeaderName::from_bytes(name.as_ref().as_bytes()).ok()))
+        let name = name.as_ref();
+        let place =
+            HeaderName::from_bytes(name.as_bytes()).map_or_else(|_| Place::NoHeader(name.into()), Place::Header);
+        Self::from(place)
     }
 
     /// By the address of the other end of the connection, which is that of a proxy if there is one: see
@@ -91,7 +89,7 @@ impl KeyBy {
     /// this crate's feature `axum`; tonic's server says it, with feature `tonic`; others insert a
     /// [`PeerAddress`](super::PeerAddress) extension. Where it is unknown, the identity is missing.
     pub fn peer_address() -> Self {
-        Self::from(Source::Address { proxies: None, ipv6_prefix: 64 })
+        Self::from(Place::Address { proxies: None, ipv6_prefix: 64 })
     }
 
     /// By the address of the client behind trusted proxies, as `X-Forwarded-For` tells it.
@@ -101,10 +99,12 @@ impl KeyBy {
     /// left of it anybody may have made up. An entry that is no address ends the list there, and the last proxy counts
     /// as the client.
     ///
-    /// The proxies must append to the header, or replace it, and callers must not reach the server from addresses in
-    /// `trusted` otherwise. For the peer's address, IPv6 and IPv4 see [`KeyBy::peer_address`].
+    /// No caller may have an address in `trusted`, or it chooses the address that it counts as: give the addresses of
+    /// the proxies alone, not of the network that they are in. The proxies must append to the header, or replace it.
+    /// For the peer's address, IPv6 and IPv4 see [`KeyBy::peer_address`].
     pub fn forwarded_for(trusted: impl IntoIterator<Item = IpNet>) -> Self {
-        Self::from(Source::Address { proxies: Some(trusted.into_iter().collect()), ipv6_prefix: 64 })
+        let proxies = trusted.into_iter().map(forwarded::canonical).collect();
+        Self::from(Place::Address { proxies: Some(proxies), ipv6_prefix: 64 })
     }
 
     /// By what a function finds in the head of a request: a user that another layer has identified, a tenant in the
@@ -119,33 +119,41 @@ impl KeyBy {
     /// let by_user = KeyBy::with(|head| head.extensions.get::<User>().map(|user| user.0.clone()));
     /// ```
     pub fn with<K: Into<Vec<u8>>>(identify: impl Fn(&Parts) -> Option<K> + Send + Sync + 'static) -> Self {
-        Self::from(Source::With(Arc::new(move |head| identify(head).map(Into::into))))
+        Self::from(Place::With(Arc::new(move |head| identify(head).map(Into::into))))
     }
 
     /// All requests together.
     pub fn constant(subject: impl Into<Vec<u8>>) -> Self {
-        Self::from(Source::Constant(subject.into().into()))
+        Self::from(Place::Constant(subject.into().into()))
     }
 
     /// By this, or by `other` where it is missing.
-    #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         self.sources.extend(other.sources);
         Self { sources: self.sources, optional: other.optional }
     }
 
     /// The limit does not apply to requests that lack the identity. Said last, behind all [`KeyBy::or`].
-    #[must_use]
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 
+    /// By the SHA-256 of the subject in its place, so that a secret such as an API key is in no key of Redis. Said
+    /// behind what it is for.
+    ///
+    /// Whoever sees a hash can still find out by trying what is easy to guess: an address, or a short key.
+    pub fn hashed(mut self) -> Self {
+        for source in &mut self.sources {
+            source.is_hashed = true;
+        }
+        self
+    }
+
     /// How many bits of an IPv6 address count; at most 128, by default 64, which is what a subscriber has at least.
     /// Said behind the addresses that it is for.
-    #[must_use]
     pub fn ipv6_prefix(mut self, bits: u8) -> Self {
         for source in &mut self.sources {
-            if let Source::Address { ipv6_prefix, .. } = source {
+            if let Place::Address { ipv6_prefix, .. } = &mut source.place {
                 *ipv6_prefix = bits.min(128);
             }
         }
@@ -157,12 +165,16 @@ impl KeyBy {
     }
 
     pub(super) fn identity(&self, head: &Parts) -> Identity {
-        let found = self.sources.iter().map(|source| source.identity(head));
-        found.into_iter().find(|identity| *identity != Identity::Missing).unwrap_or(Identity::Missing)
+        // Shows with each request, not only with one that lacks what comes before it.
+        if let Some(fault) = self.sources.iter().find(|source| matches!(source.place, Place::NoHeader(_))) {
+            return fault.identity(head);
+        }
+        let mut found = self.sources.iter().map(|source| source.identity(head));
+        found.find(|identity| *identity != Identity::Missing).unwrap_or(Identity::Missing)
     }
 
-    fn from(source: Source) -> Self {
-        Self { sources: vec![source], optional: false }
+    fn from(place: Place) -> Self {
+        Self { sources: vec![Source { place, is_hashed: false }], optional: false }
     }
 }
 
@@ -173,13 +185,7 @@ impl fmt::Display for KeyBy {
             if index > 0 {
                 f.write_str(" or ")?;
             }
-            match source {
-                Source::Header(Some(name)) => write!(f, "the header {name}")?,
-                Source::Header(None) => f.write_str("a header whose name is invalid")?,
-                Source::Address { .. } => f.write_str("the client's address")?,
-                Source::With(_) => f.write_str("an identity")?,
-                Source::Constant(_) => f.write_str("nothing")?,
-            }
+            source.fmt(f)?;
         }
         Ok(())
     }
@@ -190,48 +196,4 @@ impl fmt::Debug for KeyBy {
         let needs = self.to_string();
         f.debug_struct("KeyBy").field("needs", &needs).field("optional", &self.optional).finish()
     }
-}
-
-impl Source {
-    fn identity(&self, head: &Parts) -> Identity {
-        match self {
-            Self::Header(name) => name.as_ref().map_or(Identity::Missing, |name| by_header(name, &head.headers)),
-            Self::Address { proxies, ipv6_prefix } => {
-                let Some(peer) = peer::address(&head.extensions) else { return Identity::Missing };
-                let proxies = proxies.as_deref().unwrap_or_default();
-                by_address(forwarded::client(peer, &head.headers, proxies), *ipv6_prefix)
-            }
-            Self::With(identify) => match identify(head) {
-                Some(subject) if !subject.is_empty() => namespaced("with:", &subject),
-                _ => Identity::Missing,
-            },
-            Self::Constant(subject) => Identity::Subject(subject.to_vec()),
-        }
-    }
-}
-
-fn by_header(name: &HeaderName, headers: &HeaderMap) -> Identity {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Identity::Missing,
-        (Some(value), None) if value.is_empty() => Identity::Missing,
-        (Some(value), None) => namespaced(&format!("header:{name}:"), value.as_bytes()),
-        (Some(_), Some(_)) => Identity::Contradictory,
-    }
-}
-
-fn by_address(address: IpAddr, ipv6_prefix: u8) -> Identity {
-    let text = match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => network(address, ipv6_prefix),
-    };
-    namespaced("ip:", text.as_bytes())
-}
-
-fn network(address: Ipv6Addr, prefix: u8) -> String {
-    Ipv6Net::new(address, prefix).map_or_else(|_| address.to_string(), |net| net.trunc().to_string())
-}
-
-fn namespaced(namespace: &str, value: &[u8]) -> Identity {
-    Identity::Subject([namespace.as_bytes(), value].concat())
 }

@@ -24,6 +24,7 @@
 //! | a limit denies | 429 | seconds, rounded up, at least 1: the longest wait of all limits that deny; none if one of them never allows it |
 //! | nobody could tell, and the policy then is [`Outage::Closed`](crate::Outage::Closed) | 503 | the same |
 //! | the request lacks what a limit counts by | 400 | none |
+//! | a limit counts by a header whose name is invalid | 503 | none |
 //!
 //! Where one limit denies and another can't tell, the answer is 429: that the caller did too much is known. The body is
 //! `application/problem+json`, and no refusal may be stored by a cache.
@@ -32,6 +33,7 @@
 //! unknown.
 
 mod dialect;
+mod fault;
 mod forwarded;
 #[cfg(feature = "tonic")]
 mod grpc;
@@ -42,6 +44,7 @@ mod problem;
 mod refusal;
 mod rules;
 mod service;
+mod source;
 
 pub use dialect::{Dialect, EXPOSED_HEADERS};
 #[cfg(feature = "tonic")]

@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::Extensions;
 
+use super::fault::Fault;
+
 /// The address of the other end of the connection, as a request extension: for servers that have their own way to know
 /// it.
 ///
@@ -31,7 +33,11 @@ pub(super) fn address(extensions: &Extensions) -> Option<IpAddr> {
     #[cfg(feature = "tonic")]
     let address = address.or_else(|| of_tonic(extensions));
     if address.is_none() {
-        unknown();
+        static UNKNOWN: Fault = Fault::new();
+        UNKNOWN.shows(format_args!(
+            "the peer's address is unknown, so nobody can be limited by it: serve by \
+             `into_make_service_with_connect_info::<SocketAddr>()` (axum), or set the extension `PeerAddress`"
+        ));
     }
     address.map(|address| address.ip().to_canonical())
 }
@@ -41,24 +47,3 @@ pub(super) fn address(extensions: &Extensions) -> Option<IpAddr> {
 fn of_tonic(extensions: &Extensions) -> Option<SocketAddr> {
     tonic::Request::from_parts(tonic::metadata::MetadataMap::new(), extensions.clone(), ()).remote_addr()
 }
-
-/// A fault of set-up that shows with each request: told once a minute.
-#[cfg(feature = "tracing")]
-fn unknown() {
-    use std::sync::{Mutex, PoisonError};
-    use std::time::{Duration, Instant};
-
-    static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
-
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if told.is_none_or(|told| told.elapsed() >= Duration::from_secs(60)) {
-        *told = Some(Instant::now());
-        tracing::error!(
-            "the peer's address is unknown, so nobody can be limited by it: serve by \
-             `into_make_service_with_connect_info::<SocketAddr>()` (axum), or set the extension `PeerAddress`"
-        );
-    }
-}
-
-#[cfg(not(feature = "tracing"))]
-fn unknown() {}

@@ -38,6 +38,11 @@ impl Refusal {
         Self { reason: Reason::MissingIdentity(identity), retry_after: None, policies: vec![policy] }
     }
 
+    /// If a limit can't tell whom it counts.
+    pub(super) fn impossible(policy: Arc<str>) -> Self {
+        Self { reason: Reason::Unavailable, retry_after: None, policies: vec![policy] }
+    }
+
     /// If one of the limits denies. That too much was used outweighs that nobody could tell, because it is known.
     pub(super) fn by(checked: &[Checked]) -> Option<Self> {
         let denials = || checked.iter().map(|checked| &checked.decision).filter(|decision| !decision.allowed);

@@ -6,8 +6,9 @@ use http::HeaderMap;
 use http::request::Parts;
 
 use super::dialect::Dialect;
-use super::key_by::{Identity, KeyBy};
+use super::key_by::KeyBy;
 use super::refusal::Refusal;
+use super::source::Identity;
 use crate::limiter::{Applied, Checked, Limiter};
 use crate::policy::Policy;
 
@@ -52,7 +53,8 @@ impl Rules {
                     applied.push(Applied { policy: policy.clone(), subject, is_told: !is_shadow });
                 }
                 Identity::Missing if key_by.is_optional() || is_shadow => {}
-                Identity::Contradictory if is_shadow => {}
+                Identity::Contradictory | Identity::Impossible if is_shadow => {}
+                Identity::Impossible => return Err(Refusal::impossible(policy.shared_name())),
                 Identity::Missing | Identity::Contradictory => {
                     return Err(Refusal::missing(key_by.to_string(), policy.shared_name()));
                 }

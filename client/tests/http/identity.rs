@@ -43,7 +43,6 @@ async fn subjects_are_as_documented() {
     let key = [("x-api-key", "k:1")];
     assert_counts(&KeyBy::header("x-api-key"), get_with(&key), "header:x-api-key:k:1").await;
     assert_counts(&KeyBy::header("X-Api-Key"), get_with(&key), "header:x-api-key:k:1").await;
-    assert_counts(&KeyBy::header(http::header::HOST), get_with(&[("host", "a")]), "header:host:a").await;
     assert_counts(&KeyBy::peer_address(), from("203.0.113.9", get()), "ip:203.0.113.9").await;
     assert_counts(&KeyBy::constant("all"), get(), "all").await;
     let tenant = KeyBy::with(|head| head.uri.path().strip_prefix("/tenant/").map(str::to_owned));
@@ -53,11 +52,60 @@ async fn subjects_are_as_documented() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_header_that_is_missing_empty_or_no_header_at_all() {
-    for name in ["x-api-key", "", "not a name", "x-api-key\n"] {
-        assert_refused(&KeyBy::header(name), get()).await;
-        assert_refused(&KeyBy::header(name), get_with(&[("x-api-key", "")])).await;
+async fn a_header_that_is_missing_or_empty() {
+    assert_refused(&KeyBy::header("x-api-key"), get()).await;
+    for empty in ["", " ", " \t  "] {
+        assert_refused(&KeyBy::header("x-api-key"), get_with(&[("x-api-key", empty)])).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn spaces_around_a_value_make_no_other_caller() {
+    let (limiter, policy) = (limiter(), Policy::fixed_window("api", 1, HOUR).unwrap());
+    let layer = RateLimitLayer::new(limiter.clone()).limit(policy.clone(), KeyBy::header("x-api-key"));
+    let mut served = 0;
+    for value in ["k 1", " k 1", "   k 1", "\tk 1", "k 1 ", "k 1\t \t", " \tk 1\t "] {
+        served += u32::from(ask(&layer, get_with(&[("x-api-key", value)])).await.is_served());
+    }
+    assert_eq!(served, 1);
+    assert_eq!(used(&limiter, &policy, "header:x-api-key:k 1").await, 1);
+    assert!(ask(&layer, get_with(&[("x-api-key", "k  1")])).await.is_served(), "spaces within are a part of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_header_that_can_not_be_has_all_requests_refused() {
+    for name in ["", "not a name", "x-api-key\n", "x-api-key:"] {
+        let invalid = || KeyBy::header(name);
+        let valid = || KeyBy::header("x-api-key");
+        for key_by in
+            [invalid(), invalid().optional(), invalid().or(KeyBy::peer_address()), valid().or(invalid()).optional()]
+        {
+            for request in [get(), from("203.0.113.9", get()), get_with(&[("x-api-key", "k")])] {
+                let (status, limiter) = after(&key_by, request).await;
+                assert_eq!(status, 503, "{key_by:?}");
+                assert_eq!(used(&limiter, &policy(), "header:x-api-key:k").await, 0);
+            }
+        }
+    }
+    let shadow = RateLimitLayer::new(limiter()).limit(policy().shadow(), KeyBy::header(""));
+    assert!(ask(&shadow, get()).await.is_served(), "a shadow refuses nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hashed_subjects_are_hashes_of_subjects() {
+    let key = [("x-api-key", "k:1")];
+    // printf header:x-api-key:k:1 | sha256sum
+    let hash = "sha256:5218aa235812d359042cccb2275007bd466e8911bbe2d9b316fa714b6c732a49";
+    assert_counts(&KeyBy::header("x-api-key").hashed(), get_with(&key), hash).await;
+    let key_or_address = || KeyBy::header("x-api-key").hashed().or(KeyBy::peer_address());
+    assert_counts(&key_or_address(), get_with(&key), hash).await;
+    assert_counts(&key_or_address(), from("203.0.113.9", get()), "ip:203.0.113.9").await;
+    // printf ip:203.0.113.9 | sha256sum
+    let hash = "sha256:c22db0284eb367261a5817173dc93d13d025906eea0d5268877045392e124049";
+    assert_counts(&key_or_address().hashed(), from("203.0.113.9", get()), hash).await;
+    assert_counts(&KeyBy::header("x-api-key"), get_with(&[("x-api-key", hash)]), &format!("header:x-api-key:{hash}"))
+        .await;
+    assert_refused(&KeyBy::header("x-api-key").hashed(), get()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,6 +219,22 @@ async fn forwarded_addresses_are_believed_as_far_as_trusted_proxies_wrote_them()
     ] {
         let lines: Vec<_> = lines.iter().map(|line| ("x-forwarded-for", *line)).collect();
         assert_counts(&key_by, from(peer, get_with(&lines)), subject).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trusted_networks_of_ipv4_are_such_in_either_form() {
+    let forwarded = || get_with(&[("x-forwarded-for", "203.0.113.9")]);
+    for (trusted, subject) in [
+        ("::ffff:10.0.0.0/104", "ip:203.0.113.9"),
+        ("::ffff:10.0.0.1/128", "ip:203.0.113.9"),
+        ("::ffff:10.0.0.2/128", "ip:10.0.0.1"),
+        ("::ffff:11.0.0.0/104", "ip:10.0.0.1"),
+        ("2001:db8::/32", "ip:10.0.0.1"),
+    ] {
+        let key_by = KeyBy::forwarded_for([trusted.parse().unwrap()]);
+        assert_counts(&key_by, from("10.0.0.1", forwarded()), subject).await;
+        assert_counts(&key_by, from("::ffff:10.0.0.1", forwarded()), subject).await;
     }
 }
 
