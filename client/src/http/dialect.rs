@@ -22,15 +22,18 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 const LARGEST: u64 = 999_999_999_999_999;
 
 /// All response headers that the layer may set: a browser hides them from scripts of another origin unless
-/// `Access-Control-Expose-Headers` lists them. With tower-http: `CorsLayer::new().expose_headers(EXPOSED_HEADERS)`.
-pub const EXPOSED_HEADERS: [HeaderName; 9] =
+/// `Access-Control-Expose-Headers` lists them. With tower-http:
+/// `CorsLayer::new().expose_headers(EXPOSED_HEADERS.to_vec())`.
+pub static EXPOSED_HEADERS: &[HeaderName] = &EXPOSED;
+
+static EXPOSED: [HeaderName; 9] =
     [http::header::RETRY_AFTER, X_LIMIT, X_REMAINING, X_RESET, LIMIT, REMAINING, RESET, RATE_LIMIT, RATE_LIMIT_POLICY];
 
 /// A set of header fields that tell a caller how much is left.
 ///
 /// Seconds are rounded up, what remains is rounded down. Those of one value speak, when there are several limits, of
 /// the one that denied with the longest wait, or else of the one of which the smallest share is left. Shadow policies
-/// appear in none.
+/// and [untold](super::RateLimitLayer::limit_untold) limits appear in none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {

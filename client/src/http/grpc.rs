@@ -1,6 +1,7 @@
 //! Refusals in gRPC.
 
 use http::Response;
+use http::request::Parts;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
@@ -13,7 +14,7 @@ use super::refusal::{Reason, Refusal, Refuse};
 pub struct GrpcStatus;
 
 impl<B: Default> Refuse<B> for GrpcStatus {
-    fn refuse(&self, refusal: &Refusal) -> Response<B> {
+    fn refuse(&self, refusal: &Refusal, _request: &Parts) -> Response<B> {
         let policies = refusal.policies.join(", ");
         let (code, message) = match &refusal.reason {
             Reason::Denied => (Code::ResourceExhausted, format!("rate limit exceeded: {policies}")),

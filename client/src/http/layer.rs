@@ -32,6 +32,7 @@ use crate::policy::Policy;
     doc = "`http_body_util::Full` can. `RateLimitLayer::grpc` is for tonic, with that feature."
 )]
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct RateLimitLayer<R = ProblemJson> {
     rules: Rules,
     max_delay: Duration,
@@ -56,9 +57,17 @@ impl RateLimitLayer<super::GrpcStatus> {
 
 impl<R> RateLimitLayer<R> {
     /// One more limit. Each request costs 1.
-    #[must_use]
     pub fn limit(mut self, policy: Policy, key_by: KeyBy) -> Self {
-        self.rules.limits.push(Limit { policy, key_by });
+        self.rules.limits.push(Limit { policy, key_by, is_told: true });
+        self
+    }
+
+    /// One more limit, of which callers are not told the numbers: no [`Dialect`] speaks of it. For a limit that a caller
+    /// shares with others, such as that of a whole site, whose numbers are not its own and nobody's business.
+    ///
+    /// A refusal by it names the policy and has its `Retry-After`.
+    pub fn limit_untold(mut self, policy: Policy, key_by: KeyBy) -> Self {
+        self.rules.limits.push(Limit { policy, key_by, is_told: false });
         self
     }
 
@@ -66,7 +75,6 @@ impl<R> RateLimitLayer<R> {
     /// two that share fields the first counts.
     ///
     /// A field that the response of the inner service has already is kept, and with it the others of that dialect.
-    #[must_use]
     pub fn headers(mut self, dialects: impl IntoIterator<Item = Dialect>) -> Self {
         self.rules.dialects = dialects.into_iter().collect();
         self
@@ -77,7 +85,6 @@ impl<R> RateLimitLayer<R> {
     /// Of a bucket only the places that have their turn by then are given out: rate times this, rounded down, and one
     /// that waits for nobody; never more than its capacity. So Redis refuses who would have to wait longer, keeps no
     /// place for it, and tells when a place is free. That number is also the limit that callers are told.
-    #[must_use]
     pub fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self

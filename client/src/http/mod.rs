@@ -29,7 +29,7 @@
 //! Where one limit denies and another can't tell, the answer is 429: that the caller did too much is known. The body is
 //! `application/problem+json`, and no refusal may be stored by a cache.
 //!
-//! [`Dialect`]s tell in header fields how much is left. What was decided without Redis carries none, for the numbers are
+//! [`Dialect`]s tell in header fields how much is left. What a fallback decided carries none, for the numbers are
 //! unknown.
 
 mod dialect;

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Response, StatusCode};
+use http::request::Parts;
+use http::{HeaderValue, Response};
 
 use super::refusal::{Reason, Refusal, Refuse};
 
@@ -21,24 +22,20 @@ use super::refusal::{Reason, Refusal, Refuse};
 pub struct ProblemJson;
 
 impl<B: From<Bytes>> Refuse<B> for ProblemJson {
-    fn refuse(&self, refusal: &Refusal) -> Response<B> {
-        let (status, body) = match &refusal.reason {
-            Reason::Denied => quota(
-                refusal,
-                StatusCode::TOO_MANY_REQUESTS,
-                "quota-exceeded",
-                "Request cannot be satisfied as assigned quota has been exceeded",
-            ),
+    fn refuse(&self, refusal: &Refusal, _request: &Parts) -> Response<B> {
+        let body = match &refusal.reason {
+            Reason::Denied => {
+                quota(refusal, "quota-exceeded", "Request cannot be satisfied as assigned quota has been exceeded")
+            }
             Reason::Unavailable => quota(
                 refusal,
-                StatusCode::SERVICE_UNAVAILABLE,
                 "temporary-reduced-capacity",
                 "Request cannot be satisfied due to temporary server capacity constraints",
             ),
             Reason::MissingIdentity(identity) => missing(identity),
         };
         let mut response = Response::new(B::from(Bytes::from(body)));
-        *response.status_mut() = status;
+        *response.status_mut() = refusal.status();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -50,18 +47,16 @@ impl<B: From<Bytes>> Refuse<B> for ProblemJson {
 }
 
 /// No text in it needs an escape: names of policies and of headers have neither quotes nor backslashes.
-fn quota(refusal: &Refusal, status: StatusCode, kind: &str, title: &str) -> (StatusCode, String) {
+fn quota(refusal: &Refusal, kind: &str, title: &str) -> String {
     let policies = refusal.policies.join(r#"",""#);
-    let body = format!(
+    format!(
         r#"{{"type":"https://iana.org/assignments/http-problem-types#{kind}","title":"{title}","status":{},"violated-policies":["{policies}"]}}"#,
-        status.as_u16()
-    );
-    (status, body)
+        refusal.status().as_u16()
+    )
 }
 
-fn missing(identity: &str) -> (StatusCode, String) {
-    let body = format!(
+fn missing(identity: &str) -> String {
+    format!(
         r#"{{"type":"about:blank","title":"Bad Request","status":400,"detail":"needed once, to count the request by: {identity}"}}"#
-    );
-    (StatusCode::BAD_REQUEST, body)
+    )
 }

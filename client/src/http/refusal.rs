@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Response;
+use http::request::Parts;
+use http::{Response, StatusCode};
 
 use super::dialect::seconds;
 use crate::decision::Decision;
@@ -34,13 +35,22 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// A refusal as the layer makes it, for a test of a [`Refuse`].
+    pub fn new<P: Into<Arc<str>>>(
+        reason: Reason,
+        retry_after: Option<Duration>,
+        policies: impl IntoIterator<Item = P>,
+    ) -> Self {
+        Self { reason, retry_after, policies: policies.into_iter().map(Into::into).collect() }
+    }
+
     pub(super) fn missing(identity: String, policy: Arc<str>) -> Self {
-        Self { reason: Reason::MissingIdentity(identity), retry_after: None, policies: vec![policy] }
+        Self::new(Reason::MissingIdentity(identity), None, [policy])
     }
 
     /// If a limit can't tell whom it counts.
     pub(super) fn impossible(policy: Arc<str>) -> Self {
-        Self { reason: Reason::Unavailable, retry_after: None, policies: vec![policy] }
+        Self::new(Reason::Unavailable, None, [policy])
     }
 
     /// If one of the limits denies. That too much was used outweighs that nobody could tell, because it is known.
@@ -59,6 +69,15 @@ impl Refusal {
         (!policies.is_empty()).then_some(Self { reason, retry_after, policies })
     }
 
+    /// The status that HTTP has for the reason: 429, 503 or 400.
+    pub fn status(&self) -> StatusCode {
+        match self.reason {
+            Reason::Denied => StatusCode::TOO_MANY_REQUESTS,
+            Reason::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Reason::MissingIdentity(_) => StatusCode::BAD_REQUEST,
+        }
+    }
+
     /// The wait in whole seconds, as `Retry-After` tells it: rounded up, and at least 1.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after.map(|wait| seconds(wait).max(1))
@@ -68,24 +87,45 @@ impl Refusal {
 /// Makes the response to a request that may not go on, with a body of type `B`. For answers of your own:
 ///
 /// ```
-/// use http::{Response, StatusCode};
-/// use redis_rl_client::http::{RateLimitLayer, Refusal, Refuse};
+/// use http::header::{CACHE_CONTROL, RETRY_AFTER};
+/// use http::request::Parts;
+/// use http::{HeaderValue, Request, Response};
+/// use redis_rl_client::SECOND;
+/// use redis_rl_client::http::{RateLimitLayer, Reason, Refusal, Refuse};
 ///
+/// /// No body, but all that caches and callers have to know.
 /// #[derive(Clone)]
 /// struct Terse;
 ///
 /// impl<B: Default> Refuse<B> for Terse {
-///     fn refuse(&self, _refusal: &Refusal) -> Response<B> {
+///     fn refuse(&self, refusal: &Refusal, _request: &Parts) -> Response<B> {
 ///         let mut response = Response::new(B::default());
-///         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+///         *response.status_mut() = refusal.status();
+///         let headers = response.headers_mut();
+///         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+///         if let Some(seconds) = refusal.retry_after_seconds() {
+///             headers.insert(RETRY_AFTER, seconds.into());
+///         }
 ///         response
 ///     }
 /// }
 ///
 /// # let limiter = redis_rl_client::Limiter::in_memory();
 /// let layer = RateLimitLayer::new(limiter).refuse_with(Terse);
+///
+/// let (request, ()) = Request::new(()).into_parts();
+/// let identity = Reason::MissingIdentity("the header x-api-key".to_owned());
+/// for (reason, retry_after, status) in
+///     [(Reason::Denied, Some(7 * SECOND), 429), (Reason::Unavailable, Some(SECOND), 503), (identity, None, 400)]
+/// {
+///     let refusal = Refusal::new(reason, retry_after, ["api"]);
+///     let response: Response<String> = Terse.refuse(&refusal, &request);
+///     assert_eq!(response.status(), status);
+///     assert_eq!(response.headers()[CACHE_CONTROL], "no-store");
+///     assert_eq!(response.headers().contains_key(RETRY_AFTER), retry_after.is_some());
+/// }
 /// ```
 pub trait Refuse<B> {
-    /// The response. The layer adds the fields of its [`Dialect`](super::Dialect)s to it.
-    fn refuse(&self, refusal: &Refusal) -> Response<B>;
+    /// The response to a request with this head. The layer adds the fields of its [`Dialect`](super::Dialect)s to it.
+    fn refuse(&self, refusal: &Refusal, request: &Parts) -> Response<B>;
 }

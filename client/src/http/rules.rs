@@ -25,6 +25,8 @@ pub(super) struct Rules {
 pub(super) struct Limit {
     pub policy: Policy,
     pub key_by: KeyBy,
+    /// Whether its numbers are for callers.
+    pub is_told: bool,
 }
 
 /// What came of the checks of a request.
@@ -46,11 +48,11 @@ impl Rules {
     /// The limits that apply to a request, each with the subject that it counts.
     pub fn apply(&self, head: &Parts) -> Result<Vec<Applied>, Refusal> {
         let mut applied = Vec::with_capacity(self.limits.len());
-        for Limit { policy, key_by } in &self.limits {
+        for Limit { policy, key_by, is_told } in &self.limits {
             let is_shadow = policy.is_shadow();
             match key_by.identity(head) {
                 Identity::Subject(subject) => {
-                    applied.push(Applied { policy: policy.clone(), subject, is_told: !is_shadow });
+                    applied.push(Applied { policy: policy.clone(), subject, is_told: *is_told && !is_shadow });
                 }
                 Identity::Missing if key_by.is_optional() || is_shadow => {}
                 Identity::Contradictory | Identity::Impossible if is_shadow => {}

@@ -61,11 +61,11 @@ where
         Box::pin(async move {
             let applied = match applied {
                 Ok(applied) => applied,
-                Err(missing) => return Ok(refuse.refuse(&missing)),
+                Err(missing) => return Ok(refuse.refuse(&missing, &head)),
             };
             let verdict = rules.judge(applied).await;
             let mut response = match verdict.refusal() {
-                Some(refusal) => refuse.refuse(&refusal),
+                Some(refusal) => refuse.refuse(&refusal, &head),
                 None => {
                     let delay = verdict.delay();
                     if !delay.is_zero() {

@@ -178,6 +178,36 @@ async fn shadows_appear_in_no_dialect() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn limits_that_are_not_told_appear_in_no_dialect_but_say_when_to_come_back() {
+    let limiter = limiter();
+    let site = Policy::fixed_window("site", 2, MINUTE).unwrap();
+    let api = Policy::fixed_window("api", 10, HOUR).unwrap();
+    let all = [Dialect::XRateLimit, Dialect::RateLimit, Dialect::RateLimitDraft06];
+    let untold = RateLimitLayer::new(limiter.clone()).headers(all).limit_untold(site.clone(), KeyBy::constant("all"));
+    let both = untold.clone().limit(api.clone(), KeyBy::constant("all"));
+
+    let served = ask(&both, get()).await;
+    assert!(served.is_served());
+    assert_eq!(served.header("x-ratelimit-limit"), Some("10"), "though less is left of the site's");
+    assert_eq!(served.header("ratelimit-policy"), Some(r#""api";q=10;w=3600"#));
+    assert_eq!(served.header("ratelimit"), Some(r#""api";r=9;t=3600"#));
+    assert_eq!(ask(&untold, get()).await.headers, [""; 0]);
+
+    let refused = ask(&both, get()).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("60")));
+    assert_eq!(refused.header("x-ratelimit-limit"), None, "a limit that allows is not why");
+    assert_eq!(refused.header("ratelimit-limit"), None);
+    assert_eq!(refused.header("ratelimit-policy"), Some(r#""api";q=10;w=3600"#));
+    assert!(refused.body.contains(r#""violated-policies":["site"]"#), "{}", refused.body);
+
+    limiter.check_n(&api, "all", 9).await;
+    let refused = ask(&both, get()).await;
+    assert_eq!(refused.header("retry-after"), Some("3600"));
+    assert_eq!(refused.header("x-ratelimit-limit"), Some("10"), "this one denies, too");
+    assert!(!refused.headers.concat().contains("site"), "{refused:?}");
+}
+
 #[tokio::test]
 async fn what_was_decided_without_redis_has_no_numbers_in_any_dialect() {
     let all = [Dialect::XRateLimit, Dialect::RateLimit, Dialect::RateLimitDraft06];
@@ -213,7 +243,7 @@ async fn the_list_for_cors_has_all_of_them() {
     let answer = ask(&layer, get()).await;
     let mut told: Vec<_> = answer.headers.iter().filter_map(|line| line.split_once(": ")).map(|line| line.0).collect();
     told.retain(|name| !["cache-control", "content-type"].contains(name));
-    let mut listed = EXPOSED_HEADERS.map(|name| name.to_string());
+    let mut listed: Vec<_> = EXPOSED_HEADERS.iter().map(|name| name.as_str()).collect();
     listed.sort();
     told.sort();
     assert_eq!(told, listed);

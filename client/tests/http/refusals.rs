@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::request::Parts;
 use http::{Response, StatusCode};
 use redis_rl_client::http::{KeyBy, RateLimitLayer, Reason, Refusal, Refuse};
 use redis_rl_client::{HOUR, Limiter, Outage, Policy, SECOND};
@@ -121,10 +122,10 @@ async fn a_missing_identity_is_a_bad_request_that_costs_nothing() {
 struct Teapot;
 
 impl<B: From<bytes::Bytes>> Refuse<B> for Teapot {
-    fn refuse(&self, refusal: &Refusal) -> Response<B> {
+    fn refuse(&self, refusal: &Refusal, request: &Parts) -> Response<B> {
         assert_eq!(refusal.reason, Reason::Denied);
         assert_eq!(refusal.retry_after_seconds(), Some(3_600));
-        let mut response = Response::new(B::from(refusal.policies.concat().into()));
+        let mut response = Response::new(B::from(format!("{} {}", request.uri, refusal.policies.concat()).into()));
         *response.status_mut() = StatusCode::IM_A_TEAPOT;
         response
     }
@@ -135,6 +136,6 @@ async fn refusals_can_be_of_ones_own_making() {
     let layer = layer(&limiter(), Policy::fixed_window("api", 1, HOUR).unwrap()).refuse_with(Teapot);
     assert!(ask(&layer, get()).await.is_served());
     let answer = ask(&layer, get()).await;
-    assert_eq!((answer.status, answer.body.as_str()), (418, "api"));
+    assert_eq!((answer.status, answer.body.as_str()), (418, "/ api"));
     assert_eq!(answer.header("x-ratelimit-remaining"), Some("0"));
 }
