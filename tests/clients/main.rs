@@ -86,8 +86,10 @@ clients! {
 fn ioredis_call_goes_to_wrong_nodes() {
     let cluster = support::Cluster::of(3);
     let mut ioredis = process::node_with("ioredis", "plain-call.mjs", &cluster.addresses()[0]);
+    what_must_hold::warm_up(&mut *ioredis);
+    let at_first = cluster.redirections();
     what_must_hold::answers_in_a_cluster(&mut *ioredis, &cluster);
-    let redirections = cluster.redirections();
+    let redirections = cluster.redirections() - at_first;
     println!("ioredis' call: {redirections} of {} calls went to a wrong node", what_must_hold::CALLS_IN_A_CLUSTER);
     assert!(redirections > 0);
 }
