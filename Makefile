@@ -2,7 +2,7 @@
 # make test ARGS='--test live'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench matrix gate plot servers lint
+.PHONY: help run test demo bench clients matrix gate plot servers lint
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -12,6 +12,9 @@ run: ## Start a server with the module and show a rate limit at work
 
 test: ## Build, and run all tests on the installed redis-server
 	@scripts/test $(ARGS)
+
+clients: ## Run the snippets of docs/clients.md
+	@scripts/clients $(ARGS)
 
 demo: ## Run a fleet of API servers that share one limit
 	@scripts/demo $(ARGS)
