@@ -125,11 +125,13 @@ impl Limiter {
 
     /// Decides a request of a subject: a user, an API key, an address; any bytes, though not a missing identity, which is nobody
     /// in particular.
+    #[must_use = "who is denied must not go on"]
     pub async fn check(&self, policy: &Policy, subject: impl AsRef<[u8]>) -> Decision {
         self.check_n(policy, subject, 1).await
     }
 
     /// Decides a request that costs `cost` units, from 0 to 2^53 − 1. A cost of 0 takes nothing and is answered as a cost of 1 would be.
+    #[must_use = "who is denied must not go on"]
     pub async fn check_n(&self, policy: &Policy, subject: impl AsRef<[u8]>, cost: u64) -> Decision {
         let key = self.key(policy, subject.as_ref());
         let decision = match self.decide(policy, &key, cost).await {

@@ -70,9 +70,9 @@ fn decisions_are_counted_by_policy_outcome_and_source() {
         let api = Policy::fixed_window("api", 2, HOUR).unwrap();
         let tried = Policy::fixed_window("tried", 0, HOUR).unwrap().shadow();
         for _ in 0..3 {
-            limiter.check(&api, "alice").await;
+            let _ = limiter.check(&api, "alice").await;
         }
-        limiter.check(&tried, "alice").await;
+        let _ = limiter.check(&tried, "alice").await;
         let counted = counted(&metrics);
         let of = |labels: &str| counted.get(&format!("ratelimit_decisions_total{{{labels}}}")).map(String::as_str);
         assert_eq!(of("policy=api,outcome=allowed,source=memory"), Some("2"), "{counted:?}");
@@ -116,7 +116,7 @@ fn a_fault_of_configuration_is_logged_once_a_minute_and_counted_each_time() {
         let limiter = Limiter::in_memory();
         let fixed = Policy::fixed_window("api", 2, HOUR).unwrap();
         let log_of_same_name = Policy::sliding_log("api", 2, HOUR).unwrap();
-        limiter.check(&fixed, "alice").await;
+        let _ = limiter.check(&fixed, "alice").await;
         for _ in 0..5 {
             assert!(!limiter.check(&log_of_same_name, "alice").await.allowed);
             advance(Duration::from_secs(29)).await;

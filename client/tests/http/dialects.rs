@@ -47,7 +47,7 @@ async fn each_dialect_of_one_answer() {
 async fn standing(policy: &Policy, calls: u64) -> String {
     let limiter = limiter();
     for _ in 1..calls {
-        limiter.check(policy, "all").await;
+        let _ = limiter.check(policy, "all").await;
     }
     let layer = layer(&limiter, &[policy], &[Dialect::RateLimit]).max_delay(HOUR);
     let answer = ask(&layer, get()).await;
@@ -105,7 +105,7 @@ async fn of_several_limits_one_value_tells_the_scarcest() {
         ([(&large, 900), (&small, 0), (&twin, 0)], "1000 94 3600"),
     ] {
         for (policy, calls) in calls_before {
-            limiter.check_n(policy, "all", calls).await;
+            let _ = limiter.check_n(policy, "all", calls).await;
         }
         let answer = ask(&layer(&limiter, &[&large, &small, &twin], &dialects), get()).await;
         let told = ["limit", "remaining", "reset"].map(|name| answer.header(&format!("x-ratelimit-{name}")).unwrap());
@@ -127,15 +127,15 @@ async fn of_several_that_deny_one_value_tells_the_longest_wait() {
     let hour = Policy::fixed_window("hour", 2, HOUR).unwrap();
     // Less is left of it than of the hour, but it denies nothing.
     let free = Policy::fixed_window("free", 1, 2 * HOUR).unwrap();
-    limiter.check(&minute, "all").await;
-    limiter.check_n(&hour, "all", 2).await;
+    let _ = limiter.check(&minute, "all").await;
+    let _ = limiter.check_n(&hour, "all", 2).await;
     let answer = ask(&layer(&limiter, &[&minute, &hour, &free], &[Dialect::RateLimitDraft06]), get()).await;
     assert_eq!(answer.header("retry-after"), Some("3600"));
     assert_eq!(answer.header("ratelimit-limit"), Some("2"));
     assert_eq!(answer.header("ratelimit-reset"), Some("3600"));
 
     let twin = Policy::fixed_window("twin", 3, HOUR).unwrap();
-    limiter.check_n(&twin, "all", 3).await;
+    let _ = limiter.check_n(&twin, "all", 3).await;
     let answer = ask(&layer(&limiter, &[&hour, &twin], &[Dialect::RateLimitDraft06]), get()).await;
     assert_eq!(answer.header("ratelimit-limit"), Some("2"), "the first of equals");
 }
@@ -144,7 +144,7 @@ async fn of_several_that_deny_one_value_tells_the_longest_wait() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_nobody_could_decide_tells_no_numbers_of_its_own() {
     let limiter = limiter();
-    limiter.check(&Policy::fixed_window("clash", 10, HOUR).unwrap(), "all").await;
+    let _ = limiter.check(&Policy::fixed_window("clash", 10, HOUR).unwrap(), "all").await;
     let clash = Policy::sliding_log("clash", 10, HOUR).unwrap();
     let fine = Policy::fixed_window("fine", 10, HOUR).unwrap();
     let answer = ask(&layer(&limiter, &[&clash, &fine], &[Dialect::XRateLimit, Dialect::RateLimit]), get()).await;
@@ -159,7 +159,7 @@ async fn a_limit_of_nothing_has_no_share() {
     let limiter = limiter();
     let nothing = Policy::fixed_window("nothing", 0, HOUR).unwrap();
     let full = Policy::fixed_window("full", 1, MINUTE).unwrap();
-    limiter.check(&full, "all").await;
+    let _ = limiter.check(&full, "all").await;
     let answer = ask(&layer(&limiter, &[&full, &nothing], &[Dialect::XRateLimit]), get()).await;
     assert_eq!(answer.header("x-ratelimit-limit"), Some("0"));
 }
@@ -201,7 +201,7 @@ async fn limits_that_are_not_told_appear_in_no_dialect_but_say_when_to_come_back
     assert_eq!(refused.header("ratelimit-policy"), Some(r#""api";q=10;w=3600"#));
     assert!(refused.body.contains(r#""violated-policies":["site"]"#), "{}", refused.body);
 
-    limiter.check_n(&api, "all", 9).await;
+    let _ = limiter.check_n(&api, "all", 9).await;
     let refused = ask(&both, get()).await;
     assert_eq!(refused.header("retry-after"), Some("3600"));
     assert_eq!(refused.header("x-ratelimit-limit"), Some("10"), "this one denies, too");

@@ -59,7 +59,7 @@ async fn never_has_no_retry_after_also_beside_a_limit_that_has() {
     assert_eq!(answer.header("x-ratelimit-limit"), Some("0"));
 
     let other = Policy::fixed_window("other", 1, HOUR).unwrap();
-    limiter.check(&other, "all").await;
+    let _ = limiter.check(&other, "all").await;
     let answer = ask(&layer(&limiter, other).limit(never, KeyBy::constant("all")), get()).await;
     assert_eq!((answer.status, answer.header("retry-after")), (429, None));
     assert_eq!(answer.header("x-ratelimit-limit"), Some("0"), "never is the longest wait");
