@@ -10,8 +10,8 @@
 //! let per_key = Policy::token_bucket("api", 100, Rate::per(100, MINUTE))?;
 //! let site = Policy::token_bucket("site", 40_000, Rate::per_second(100_000))?;
 //! let layer = RateLimitLayer::new(limiter)
-//!     .limit(per_key, KeyBy::header("x-api-key"))
-//!     .limit(site, KeyBy::constant("all"));
+//!     .limit(per_key, KeyBy::header("x-api-key").hashed())
+//!     .limit_untold(site, KeyBy::constant("all"));
 //! let app: Router = Router::new().route("/", get(|| async { "hello" })).layer(layer);
 //! # Ok(())
 //! # }
