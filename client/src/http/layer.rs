@@ -17,9 +17,9 @@ use crate::policy::Policy;
 ///
 /// With several limits all are asked at once, and a request passes if all allow it. If one denies, what the others took
 /// is given back, in an outage to this server's part of the limit. Leaky buckets take nothing back, so they are asked
-/// last, when all others have allowed; of several of them those that allow keep a place for a request that another one
-/// refuses. While one denies from memory ([`Source::DenyCache`](crate::Source::DenyCache)) the others are
-/// not asked at all.
+/// last, by one more round trip, when all others have allowed; of several of them those that allow keep a place for a
+/// request that another one refuses. While one denies from memory ([`Source::DenyCache`](crate::Source::DenyCache)) the
+/// others are not asked at all.
 ///
 /// Layers outside see refusals too. CORS belongs there: preflights carry no identity.
 ///
@@ -85,6 +85,9 @@ impl<R> RateLimitLayer<R> {
     /// Of a bucket only the places that have their turn by then are given out: rate times this, rounded down, and one
     /// that waits for nobody; never more than its capacity. So Redis refuses who would have to wait longer, keeps no
     /// place for it, and tells when a place is free. That number is also the limit that callers are told.
+    ///
+    /// Layers that share a bucket should agree in this: what one of them is denied, another in the same process is for
+    /// up to a second.
     pub fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self

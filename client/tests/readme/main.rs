@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::programs::{Program, get};
-use crate::support::{Server, free_port};
+use crate::support::{Server, ask, free_port};
 
 const SECTION: &str = "## From your API server";
 
@@ -85,5 +85,9 @@ async fn the_readme_works_as_pasted() {
         assert_eq!(refused.header(name), Some(value), "{refused:?}");
     }
     assert_eq!(refused.status, 429);
+    let keys: Vec<String> = ask(&mut server.connect(), "KEYS *");
+    assert!(keys.iter().any(|key| key.starts_with("rl:{sha256:")), "{keys:?}");
+    assert!(!keys.concat().contains("alice"), "{keys:?}");
+    assert_eq!(get(&address, &[("x-api-key", "made up")]).await.header("x-ratelimit-remaining"), Some("99"));
     assert_eq!(get(&address, &[]).await.status, 200, "another caller, by address");
 }
