@@ -14,6 +14,7 @@ mod clock_steps;
 mod cluster;
 mod commands;
 mod crashes;
+mod golden;
 mod keyspace;
 mod lifetime;
 mod loading;
