@@ -20,6 +20,7 @@ mod lifetime;
 mod loading;
 mod losses;
 mod memory;
+mod newer_layout;
 mod persistence;
 mod replication;
 mod settling;
