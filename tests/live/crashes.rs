@@ -52,8 +52,8 @@ fn survive(crash: Crash, times: u64) {
     }
     let seconds = started.elapsed().as_secs_f32();
     println!(
-        "{times} crashes in {seconds:.1} s: {changes} answered changes, {in_flight} calls in flight, {cut_saves} saves cut short, \
-         {lost} unsynced bytes lost"
+        "{times} crashes in {seconds:.1} s: {changes} answered changes, {in_flight} calls in flight, \
+         {cut_saves} saves cut short, {lost} unsynced bytes lost"
     );
     assert!(changes > 100 * times && in_flight >= times, "too little load to show anything");
     assert!(cut_saves > 0 || times < 20, "no crash came in the middle of a save");

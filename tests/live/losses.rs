@@ -1,7 +1,8 @@
-//! What each way to persist can lose, measured under load: calls that were admitted, and after a crash are admitted again.
+//! What each way to persist can lose, measured under load: calls that were admitted, and after a crash are admitted
+//! again.
 //!
-//! The numbers are printed, for `docs/persistence.md`; they depend on the machine. Judged is only that nothing is made up, and that
-//! what a way promises to keep is kept.
+//! The numbers are printed, for `docs/persistence.md`; they depend on the machine. Judged is only that what a way
+//! promises to keep is kept.
 
 use std::thread;
 use std::time::{Duration, Instant};

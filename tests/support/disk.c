@@ -1,8 +1,8 @@
 /* A disk that may lose its power.
  *
- * Preloaded into a server. Whenever a file has reached the disk, a record is appended to the file that RL_TEST_DISK names: three 64-bit
- * integers, which file it is (inode, and nanosecond of birth, for inodes are used again) and how long it was when the call began. Each call takes
- * RL_TEST_DISK_DELAY milliseconds longer.
+ * Preloaded into a server. Whenever a file has reached the disk, a record is appended to the file that RL_TEST_DISK
+ * names: three 64-bit integers, which file it is (inode, and nanosecond of birth, for inodes are used again) and how
+ * long it was when the call began. Each call takes RL_TEST_DISK_DELAY milliseconds longer.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 //! A disk that may lose its power, for a server to write to.
 //!
-//! A killed process loses nothing that it wrote: the kernel has it. A machine that loses power loses what was not synced,
-//! and that is what is taken away here. Names of files are kept: what a lost rename does is not tried.
+//! A killed process loses nothing that it wrote: the kernel has it. A machine that loses power loses what was not
+//! synced, and that is what is taken away here. Names of files are kept: what a lost rename does is not tried.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -41,7 +41,8 @@ impl Disk {
         [("LD_PRELOAD", library.into()), ("RL_TEST_DISK", JOURNAL.into()), ("RL_TEST_DISK_DELAY", delay.into())]
     }
 
-    /// Takes from the files of a server that was killed what had not reached the disk. Returns how many bytes that were.
+    /// Takes from the files of a server that was killed what had not reached the disk. Returns how many bytes that
+    /// were.
     pub fn lose_power(folder: &Path) -> u64 {
         let mut synced = HashMap::new();
         let journal = fs::read(folder.join(JOURNAL)).unwrap();

@@ -259,6 +259,7 @@ impl Server {
             command.envs(clock.environment());
         }
         if let Some(disk) = &self.options.disk {
+            assert!(self.clock.is_none(), "one library is preloaded, for a clock or for a disk");
             command.envs(disk.environment());
         }
         let started = command.spawn();

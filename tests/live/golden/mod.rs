@@ -1,9 +1,9 @@
-//! Data of each layout that was ever released, as files of Redis 7.0, and what was answered from it: every later version must answer
-//! the same.
+//! Data of each layout that was ever released, as files of Redis 7.0, and what was answered from it: every later
+//! version must answer the same.
 //!
-//! `tests/golden/layout-N/` holds one data set three times, as a snapshot, as an append-only file that begins with a snapshot, and
-//! as one that holds nothing but commands; and `answers.txt`, which is a time (`@`, in microseconds) and calls with their
-//! replies. These files never change. When a new layout is written for the first time,
+//! `tests/golden/layout-N/` holds one data set three times, as a snapshot, as an append-only file that begins with a
+//! snapshot, and as one that holds nothing but commands; and `answers.txt`, which is a time (`@`, in microseconds) and
+//! calls with their replies. These files never change. When a new layout is written for the first time,
 //!
 //! ```sh
 //! RL_BLESS=1 cargo test -p redis-rl --test live golden

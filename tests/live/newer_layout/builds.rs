@@ -6,8 +6,8 @@ use std::process::Command;
 
 use rl_limiter::layout::{READS_UP_TO, WRITES};
 
-/// Builds the module from a copy of its source in which only the two constants are others: what the layout that comes will be
-/// nobody knows, so its version has the fields of today's.
+/// Builds the module from a copy of its source in which only the two constants are others: what the layout that comes
+/// will be nobody knows, so its version has the fields of today's.
 pub fn build(reads_up_to: u8, writes: u8) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("releases-to-come");

@@ -101,8 +101,8 @@ fn assert_refused(redis: &mut Connection, call: &str) {
     assert!(scripted.contains("a newer version of redis-rl"), "{call} in a script: {scripted}");
 }
 
-/// In a length that no state of this version has, it can't be told from any other string without a look that would change
-/// how the server keeps that.
+/// In a length that no state of this version has, it can't be told from any other string without a look that would
+/// change how the server keeps that.
 #[test]
 fn a_newer_layout_in_an_unknown_length_is_some_string_and_never_touched() {
     let server = Server::new();

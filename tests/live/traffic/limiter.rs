@@ -15,11 +15,12 @@ pub struct Limiter {
     pub debits: bool,
 }
 
-/// Windows and refills of months and years. Between two policies of one kind either the form changes, or a parameter.
+/// Windows and refills of months and years. Between two policies of one kind the form changes, or a parameter, or (of
+/// logs) by so much that the expiry must move.
 const KINDS: [(&str, &str, [&str; 2]); 12] = [
     ("fixed", "RL.FIXED", ["1000000 36500d", "1000001 36499d"]),
     ("sliding", "RL.SLIDING", ["1000000 36500d", "1000001 36499d"]),
-    ("log", "RL.SLIDINGLOG", ["1000000 36500d", "1000001 36499d"]),
+    ("log", "RL.SLIDINGLOG", ["1000000 36500d", "1000001 20000d"]),
     ("narrow", "RL.TOKENBUCKET", ["1000000 1/100d", "1000001 1/99d"]),
     ("wide", "RL.TOKENBUCKET", ["1000000 1/36500d", "9007199254740991 1/36499d"]),
     ("both-forms", "RL.TOKENBUCKET", ["1000000 1/100d", "1000000 1/36500d"]),
@@ -47,7 +48,7 @@ impl Limiter {
         Self { key: format!("{kind}:{name}"), command, policies, limit, refunds: command != "RL.LEAKY", debits }
     }
 
-    /// What is used, by `RL.INSPECT`; `RL.PEEK` must see it the same way.
+    /// What is used, by `RL.INSPECT`; `RL.PEEK` must see it the same way, and the expiry must fit.
     pub fn used(&self, redis: &mut Connection) -> i64 {
         let Some(told) = ask::<Option<Vec<Value>>>(redis, &format!("RL.INSPECT {}", self.key)) else {
             assert_eq!(ask::<i64>(redis, &format!("EXISTS {}", self.key)), 0, "{} is unused, but not gone", self.key);
@@ -58,8 +59,12 @@ impl Limiter {
             told.chunks_exact(2).find(is_wanted).map(|pair| redis::from_redis_value::<i64>(pair[1].clone()).unwrap())
         };
         let used = number("used").or_else(|| Some(number("current")? + number("previous")?)).unwrap();
-        let [_, limit, remaining, ..] = decide(redis, &format!("RL.PEEK {}", self.key));
+        let [_, limit, remaining, _, reset] = decide(redis, &format!("RL.PEEK {}", self.key));
         assert_eq!(remaining, (limit - used).max(0), "{}: {used} of {limit} are used", self.key);
+        let left: i64 = ask(redis, &format!("PTTL {}", self.key));
+        let fits = (reset - 1_000..=reset + reset / 4 + 1_000).contains(&left);
+        // No expiry is later than what a state's time can be.
+        assert!(fits || reset > 1 << 51, "{}: {left} ms left of it, where {reset} ms are until it is unused", self.key);
         used
     }
 

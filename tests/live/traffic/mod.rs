@@ -1,7 +1,7 @@
 //! Callers of limiters of all kinds, and the books about what was admitted.
 //!
-//! Nothing comes back by itself while a test runs, so what is used is what was taken and not given back: to the unit, whatever
-//! happens to the server. Only a call whose reply never came may count or not.
+//! Nothing comes back by itself while a test runs, so what is used is what was taken and not given back: to the unit,
+//! whatever happens to the server. Only a call whose reply never came may count or not.
 
 mod call;
 mod ledger;

@@ -70,7 +70,8 @@ pub fn work(redis: &mut Connection, manner: Manner, desk: &Desk<'_>) -> Ledger {
 struct Worker<'a> {
     random: Random,
     desk: &'a Desk<'a>,
-    /// What it was given of each limiter and has not given back. Others give back only what is theirs, so that it is there.
+    /// What it was given of each limiter and has not given back. Others give back only what is theirs, so that it is
+    /// there.
     given: Vec<i64>,
 }
 
