@@ -15,6 +15,7 @@ mod cluster;
 mod commands;
 mod crashes;
 mod golden;
+mod io_threads;
 mod keyspace;
 mod lifetime;
 mod loading;
