@@ -37,7 +37,13 @@ use crate::sliding_window::{self, SlidingWindow};
 use crate::token_bucket::{self, TokenBucket};
 
 const TAG: [u8; 2] = [0xF5, b'L'];
-const VERSION: u8 = 1;
+
+/// The version of the layout that states are written in.
+pub const WRITES: u8 = 1;
+/// The newest version of the layout that states are read in. A version is written one release after it can be read, and not
+/// earlier: so any release can be put back by the one before it, and both can work on the same keys meanwhile.
+pub const READS_UP_TO: u8 = 1;
+const _: () = assert!(0 < WRITES && WRITES <= READS_UP_TO);
 
 const FIXED_WINDOW: u8 = 0x10;
 const TOKEN_BUCKET: u8 = 0x20;
@@ -244,14 +250,14 @@ impl State {
 
 /// The bytes in front of a state: tag, version, kind and form.
 pub(crate) const fn head_of(kind: u8) -> [u8; HEAD] {
-    [TAG[0], TAG[1], VERSION, kind]
+    [TAG[0], TAG[1], WRITES, kind]
 }
 
 /// Kind and form of a state.
 fn kind_of(bytes: &[u8]) -> Result<u8, Unreadable> {
     match *bytes {
         [tag0, tag1, version, kind, ..] if [tag0, tag1] == TAG && version > 0 => {
-            if version > VERSION {
+            if version > READS_UP_TO {
                 Err(Unreadable::Newer)
             } else {
                 Ok(kind)

@@ -33,7 +33,10 @@ fn version_1_is_these_bytes() {
     let window = fixed((100, 60_000_000), 1_796_040_000_123_456, 42);
     let narrow = bucket((10, 7, 3_000_000), 1_796_040_000_123_456, 29_999_993);
     let wide = bucket(((1 << 53) - 1, 1, i64::MAX.unsigned_abs()), 1_796_040_000_123_456, (5 << 64) + 6);
-    let expected: [(State, &[&[u8]]); 3] = [
+    let sliding = states::sliding((100, 60_000_000), 1_796_040_000_123_456, 42, 100);
+    let leaky = states::leaky((10, 7, 3_000_000), 1_796_040_000_123_456, 9).unwrap();
+    let wide_leaky = states::leaky((MOST, 1, i64::MAX.unsigned_abs()), 1_796_040_000_123_456, MOST - 1).unwrap();
+    let expected: [(State, &[&[u8]]); 6] = [
         (
             window,
             &[
@@ -65,6 +68,40 @@ fn version_1_is_these_bytes() {
                 b"\x40\xb2\x35\x26\x7d\x61\x06\0",
                 b"\x06\0\0\0\0\0\0\0",
                 b"\x05\0\0\0\0\0\0\0",
+            ],
+        ),
+        (
+            sliding,
+            &[
+                b"\xf5L\x01\x30",
+                b"\x64\0\0\0\0\0\0\0",
+                b"\x00\x87\x93\x03\0\0\0\0",
+                b"\x40\xb2\x35\x26\x7d\x61\x06\0",
+                b"\x2a\0\0\0\0\0\0\0",
+                b"\x64\0\0\0\0\0\0\0",
+            ],
+        ),
+        (
+            leaky,
+            &[
+                b"\xf5L\x01\x40",
+                b"\x0a\0\0\0\0\0\0\0",
+                b"\x07\0\0\0\0\0\0\0",
+                b"\xc0\xc6\x2d\0\0\0\0\0",
+                b"\x40\xb2\x35\x26\x7d\x61\x06\0",
+                b"\xc0\xfc\x9b\x01\0\0\0\0",
+            ],
+        ),
+        (
+            wide_leaky,
+            &[
+                b"\xf5L\x01\x41",
+                b"\xff\xff\xff\xff\xff\xff\x1f\0",
+                b"\x01\0\0\0\0\0\0\0",
+                b"\xff\xff\xff\xff\xff\xff\xff\x7f",
+                b"\x40\xb2\x35\x26\x7d\x61\x06\0",
+                b"\x02\0\0\0\0\0\xe0\xff",
+                b"\xfe\xff\xff\xff\xff\xff\x0f\0",
             ],
         ),
     ];

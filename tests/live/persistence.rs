@@ -2,7 +2,7 @@
 
 use redis::Connection;
 
-use crate::support::{Options, Server, ask, decide, digest, wait_until};
+use crate::support::{HOUR, Options, Server, ask, decide, digest, send, wait_until};
 
 /// Limiters of each kind and form: untouched, used, exhausted.
 fn fill(redis: &mut Connection) {
@@ -90,5 +90,31 @@ fn a_rewritten_append_only_file() {
         wait_until("the file is rewritten", || is_done(&mut redis));
         fill(&mut redis);
         assert_survives(server, Server::kill);
+    }
+}
+
+/// All that can be asked about the keys without taking anything, by both versions of the protocol.
+fn told(server: &Server) -> Vec<redis::Value> {
+    let mut keys: Vec<String> = ask(&mut server.connect(), "KEYS *");
+    keys.sort();
+    let looks = ["GET", "PEXPIRETIME", "RL.PEEK", "RL.INSPECT"];
+    let lines = keys.iter().flat_map(|key| looks.map(|look| format!("{look} {key}"))).collect::<Vec<_>>();
+    let by = |protocol| {
+        let mut redis = server.connect_by(protocol);
+        lines.iter().map(|line| send(&mut redis, line).unwrap()).collect::<Vec<redis::Value>>()
+    };
+    [by(2), by(3)].concat()
+}
+
+#[test]
+fn every_reply_after_a_restart_is_what_it_was_before() {
+    for (name, value) in [("appendonly", "yes"), ("save", "3600 1")] {
+        let mut server = Options::new().set(name, value).with_clock().start();
+        fill(&mut server.connect());
+        server.clock().advance(HOUR);
+        let before = told(&server);
+        server.shut_down();
+        server.start_again(|options| options);
+        assert!(before.len() > 500 && told(&server) == before, "{name} {value}");
     }
 }

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
+
+use super::preload;
 
 /// 2027-07-01 12:00:00 UTC and half a second, in microseconds.
 pub const NOON: i64 = 1_814_443_200_500_000;
@@ -44,21 +45,8 @@ impl Clock {
     }
 }
 
-/// Compiles the library that replaces the wall clock, once a test run.
+/// The library that replaces the wall clock, compiled once a test run.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libclock.so");
-        let fresh = library.with_extension(std::process::id().to_string());
-        let source = fresh.with_extension("c");
-        std::fs::write(&source, include_str!("clock.c")).unwrap();
-        let compiled =
-            Command::new("cc").args(["-O2", "-shared", "-fPIC", "-ldl", "-o"]).arg(&fresh).arg(&source).status();
-        assert!(
-            compiled.is_ok_and(|status| status.success()),
-            "no C compiler made the clock: run scripts/setup --test"
-        );
-        std::fs::rename(&fresh, &library).unwrap();
-        library
-    })
+    LIBRARY.get_or_init(|| preload::library("clock", include_str!("clock.c")))
 }

@@ -2,7 +2,9 @@
 
 mod clock;
 mod cluster;
+mod disk;
 mod port;
+mod preload;
 mod proxy;
 mod replica;
 mod sentinel;
@@ -11,6 +13,7 @@ mod silent;
 
 pub use clock::{Clock, HOUR, NOON, SECOND};
 pub use cluster::Cluster;
+pub use disk::Disk;
 pub use port::free_port;
 pub use proxy::Proxy;
 pub use replica::{offset, replica_of, wait_for_replicas, wait_until};

@@ -10,6 +10,7 @@ use redis::Connection;
 use tempfile::TempDir;
 
 use super::clock::Clock;
+use super::disk::Disk;
 use super::info;
 use super::port::free_port;
 
@@ -24,6 +25,7 @@ pub struct Options {
     clock: bool,
     /// What a sentinel's file says; it needs one, since it writes there what it learns.
     sentinel: Option<String>,
+    disk: Option<Disk>,
 }
 
 impl Options {
@@ -36,6 +38,7 @@ impl Options {
             settings: settings.map(str::to_owned).to_vec(),
             clock: false,
             sentinel: None,
+            disk: None,
         }
     }
 
@@ -68,6 +71,12 @@ impl Options {
     /// The server lives by [`Server::clock`].
     pub fn with_clock(mut self) -> Self {
         self.clock = true;
+        self
+    }
+
+    /// The server writes to a disk that [`Disk::lose_power`] can make forget what was not synced.
+    pub fn with_disk(mut self, disk: Disk) -> Self {
+        self.disk = Some(disk);
         self
     }
 
@@ -248,6 +257,10 @@ impl Server {
         }
         if let Some(clock) = &self.clock {
             command.envs(clock.environment());
+        }
+        if let Some(disk) = &self.options.disk {
+            assert!(self.clock.is_none(), "one library is preloaded, for a clock or for a disk");
+            command.envs(disk.environment());
         }
         let started = command.spawn();
         self.process = Some(started.unwrap_or_else(|error| {
