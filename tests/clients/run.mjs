@@ -6,6 +6,7 @@ const [, , checkFile, connectionFile] = process.argv;
 const { check } = await import(checkFile);
 const { send } = await import(connectionFile);
 
+console.log("ready");
 for await (const line of createInterface({ input: process.stdin })) {
   const [user, capacity, rate, cost] = line.split(" ");
   try {

@@ -6,6 +6,7 @@ from importlib import import_module
 from check import check
 
 redis = import_module(sys.argv[1]).redis
+print("ready", flush=True)
 
 for line in sys.stdin:
     user, capacity, rate, cost = line.split()
