@@ -2,7 +2,7 @@
 # make test ARGS='--test live'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench clients matrix gate plot servers lint
+.PHONY: help run test demo bench clients matrix gate plot servers lint package
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -36,3 +36,6 @@ lint: ## Check formatting, clippy and documentation
 
 gate: ## Count a call's instructions and hold them against the baseline
 	@scripts/gate $(ARGS)
+
+package: ## Pack the module for other machines
+	@scripts/package $(ARGS)
