@@ -74,6 +74,11 @@ impl Failure {
         Self::Unanswered(Error::new(ErrorKind::Deadline, format!("the deadline passed {waiting_for}")))
     }
 
+    /// The task that did something for all callers is gone, and it is not known what came of it.
+    pub fn ended(what_it_did: &str) -> Self {
+        Self::Unanswered(Error::new(ErrorKind::Unreachable, format!("the task that {what_it_did} ended before it had")))
+    }
+
     /// What the caller is told.
     pub fn into_error(self) -> Error {
         match self {
