@@ -30,3 +30,5 @@ mod seeds;
 mod setting_up;
 mod states;
 mod subjects;
+#[cfg(feature = "tls")]
+mod tls;
