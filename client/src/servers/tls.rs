@@ -66,6 +66,13 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "tls")]
+    #[test]
+    fn cryptography_is_chosen_before_the_first_connection() {
+        Limiter::builder("rediss://127.0.0.1:1").nodes(1).connect_lazy().unwrap();
+        assert!(rustls::crypto::CryptoProvider::get_default().is_some());
+    }
+
     #[test]
     fn a_certificate_that_is_not_to_be_verified_is_refused() {
         let error = Limiter::builder("rediss://127.0.0.1:1/#insecure").nodes(1).connect_lazy().unwrap_err();

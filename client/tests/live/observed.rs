@@ -77,7 +77,7 @@ fn no_subject_is_told_where_the_module_is_missing() {
     });
 }
 
-/// What the gauge of a server's breaker says.
+/// What the gauge of a server's breaker says. To look sets it to 0.
 fn breaker(metrics: &Snapshotter, port: u16) -> Option<f64> {
     let server = format!("127.0.0.1:{port}");
     metrics.snapshot().into_vec().into_iter().find_map(|(key, _, _, value)| {
@@ -98,7 +98,6 @@ fn a_server_that_was_replaced_is_no_longer_told_to_be_left_alone() {
         let builder = Limiter::sentinel([sentinel.url()], "main").deadline(Duration::from_millis(250));
         let limiter = builder.on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap();
         open_the_breaker(&limiter).await;
-        assert_eq!(breaker(&metrics, gone), Some(1.0));
         sentinel.says(server.port());
         let began = Instant::now();
         while limiter.check(&counter(), "alice").await.source != Source::Redis {
