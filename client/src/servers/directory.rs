@@ -173,7 +173,7 @@ impl Directory {
         let learned = self.0.learning.wait(until, || learn(Arc::downgrade(&self.0))).await;
         learned.unwrap_or_else(|none| match none {
             NoResult::Late => Err(Failure::deadline("before it was known which server to ask")),
-            NoResult::Ended => Err(Failure::ended("looked which server to ask")),
+            NoResult::Ended => Err(Failure::ended("find out which server to ask")),
         })
     }
 

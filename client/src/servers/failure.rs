@@ -75,8 +75,9 @@ impl Failure {
     }
 
     /// The task that did something for all callers is gone, and it is not known what came of it.
-    pub fn ended(what_it_did: &str) -> Self {
-        Self::Unanswered(Error::new(ErrorKind::Unreachable, format!("the task that {what_it_did} ended before it had")))
+    pub fn ended(its_work: &str) -> Self {
+        let text = format!("the task that was to {its_work} ended before it did: it panicked, or its runtime ended");
+        Self::Unanswered(Error::new(ErrorKind::Unreachable, text))
     }
 
     /// What the caller is told.

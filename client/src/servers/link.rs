@@ -289,7 +289,7 @@ impl Link {
         }
         match self.0.connecting.wait(until, || connect(Arc::downgrade(&self.0))).await {
             Err(NoResult::Late) => Err(Failure::deadline(&format!("before {} was connected", self.0.name))),
-            Err(NoResult::Ended) => Err(Failure::ended(&format!("connected to {}", self.0.name))),
+            Err(NoResult::Ended) => Err(Failure::ended(&format!("connect to {}", self.0.name))),
             Ok(Err(not_made)) => Err(not_made.failure),
             Ok(Ok(())) => self.0.state().connection.clone().ok_or_else(|| {
                 let text = format!("the connection to {} broke at once", self.0.name);
