@@ -102,14 +102,15 @@ impl Builder {
         Self { address, settings: Settings::default() }
     }
 
-    /// The longest that a call may take, connecting and following redirections included; more than 0 and at most an hour, by default 50 ms. What takes longer is an outage.
+    /// The longest that a call may take, connecting and following redirections included; more than 0 and at most an hour, by default
+    /// 50 ms. What takes longer is an outage.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadline = deadline;
         self
     }
 
-    /// The longest that making a connection may take; more than 0 and at most an hour, by default 1 s. It goes on when the deadline of the call that asked for it
-    /// has passed.
+    /// The longest that making a connection may take; more than 0 and at most an hour, by default 1 s. It goes on when the deadline of
+    /// the call that asked for it has passed.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.settings.connect_timeout = timeout;
         self

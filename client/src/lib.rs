@@ -68,6 +68,7 @@
 //! | --- | --- |
 //! | `tower` (default) | the layer for HTTP servers |
 //! | `axum`, `tonic` | addresses of peers as these know them; `tonic` also answers gRPC |
+//! | `tls` | URLs that begin with `rediss://`: encrypted connections, see [`Limiter::builder`] |
 //! | `tracing` (default) | log lines: outages as warnings and faults of configuration as errors, each kind once a minute; servers that are left alone, and asked again |
 //! | `metrics` | through the `metrics` facade, see below |
 //!

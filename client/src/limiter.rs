@@ -64,6 +64,11 @@ pub struct Debit {
 
 impl Limiter {
     /// For one server, by its URL: `redis://[[user]:password@]host[:port][/database]`. It is spoken to by version 3 of the protocol.
+    ///
+    /// With the feature `tls` the URL may begin with `rediss://`. The server's certificate must then be for the host in the URL (in a cluster,
+    /// for the host that the cluster tells), and signed by somebody whom this machine trusts, or who is in the file that the environment
+    /// variable `SSL_CERT_FILE` names; these are read for each new connection. One that can't be trusted counts as no connection. The
+    /// cryptography is what the program made rustls' default for the process before, or else ring, which then becomes that.
     pub fn builder(url: impl Into<String>) -> Builder {
         Builder::new(Address::Single(url.into()))
     }

@@ -1,5 +1,6 @@
 //! What is kept by key in this process: concurrent, and bounded.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -60,27 +61,43 @@ impl<V: Passing> Table<V> {
 /// Drops what is over, and then as much of what would be over first that a sixteenth is free: to look at all of a full shard for each new key
 /// would make a flood of them expensive.
 fn make_room<V: Passing>(shard: &mut Shard<V>, now: Micros) {
-    let room = shard.len() / 16 + 1;
     let full = shard.len();
+    let room = full / 16 + 1;
     shard.retain(|_, value| now < value.over_at());
     let missing = room.saturating_sub(full - shard.len());
     if missing > 0 {
         let mut ends: Vec<Micros> = shard.values().map(Passing::over_at).collect();
-        let (_, last, _) = ends.select_nth_unstable(missing.min(full) - 1);
-        let last = *last;
-        shard.retain(|_, value| last < value.over_at());
+        let (sooner, &mut last, _) = ends.select_nth_unstable(missing - 1);
+        // Windows of many keys end at the same moment: of those only as many go as must.
+        let mut at_last = 1 + sooner.iter().filter(|end| **end == last).count();
+        shard.retain(|_, value| match value.over_at().cmp(&last) {
+            Ordering::Less => false,
+            Ordering::Equal if at_last > 0 => {
+                at_last -= 1;
+                false
+            }
+            _ => true,
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::{Passing, Table};
     use rl_limiter::Micros;
+
+    thread_local! {
+        /// How often a value was looked at by the test of this thread.
+        static LOOKS: Cell<u64> = const { Cell::new(0) };
+    }
 
     struct Until(u64);
 
     impl Passing for Until {
         fn over_at(&self) -> Micros {
+            LOOKS.set(LOOKS.get() + 1);
             Micros::new(self.0).unwrap_or(Micros::MAX)
         }
     }
@@ -125,5 +142,32 @@ mod tests {
         }
         assert!(kept(&table) <= 640, "{} are kept", kept(&table));
         assert!(has(&table, "lasting", 500_000), "what lasts longest made way for what is over");
+    }
+
+    #[test]
+    fn a_flood_of_fresh_keys_costs_a_full_table_a_few_looks_for_each() {
+        let table = Table::new(64_000);
+        put(&table, "lasting", 0, 1_000_000);
+        for index in 0..80_000 {
+            put(&table, &index.to_string(), 0, 10 + index);
+        }
+        LOOKS.set(0);
+        let fresh = 50_000;
+        for index in 0..fresh {
+            put(&table, &format!("fresh {index}"), 0, 100_000 + index);
+        }
+        let looks = LOOKS.get() / fresh;
+        // About three for each of the thousand keys of a shard, once in as many insertions as a sixteenth of them.
+        assert!((1..100).contains(&looks), "{looks} looks for each fresh key");
+        assert!(has(&table, "lasting", 0), "what lasts longest made way");
+    }
+
+    #[test]
+    fn of_what_is_over_at_the_same_moment_no_more_makes_way_than_must() {
+        let table = Table::new(6_400);
+        for index in 0..20_000 {
+            put(&table, &index.to_string(), 0, 1_000);
+        }
+        assert!((5_900..=6_400).contains(&kept(&table)), "{} are kept", kept(&table));
     }
 }

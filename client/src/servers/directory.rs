@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Command;
 use super::failure::{Failure, Redirect};
-use super::flight::Flight;
+use super::flight::{Flight, NoResult};
 use super::link::Link;
 use super::slots::{SLOTS, slot_of};
 use super::teachers::{Range, Teachers, absolute, split};
@@ -26,7 +26,9 @@ const LEARN_PAUSE: Duration = Duration::from_millis(100);
 const LEARN_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long all of them may take.
 const LEARN_LONGEST: Duration = Duration::from_secs(5);
-/// While there are calls, looks that fail follow each other faster.
+/// A look that has done nothing for so long, though no question takes that long, is in a runtime that does not run.
+const LEARN_STUCK: Duration = LEARN_TIMEOUT.saturating_add(Duration::from_secs(1));
+/// While there are calls, questions that fail follow each other faster.
 const FAILURE_LASTS: Duration = Duration::from_secs(1);
 /// So often sentinels are looked at while all is well: a primary that they replaced may not know that yet, and goes on answering.
 /// In a cluster a node that lost its slots says so.
@@ -73,7 +75,7 @@ impl Directory {
             template,
             settings: settings.clone(),
             observer: observer.clone(),
-            learning: Flight::new(|_| LEARN_PAUSE, 2 * LEARN_LONGEST),
+            learning: Flight::new(|_| LEARN_PAUSE, LEARN_STUCK),
             learned: Mutex::default(),
             map: RwLock::new(map),
         }))
@@ -169,7 +171,10 @@ impl Directory {
 
     async fn look_and_wait(&self, until: Instant) -> Result<(), Failure> {
         let learned = self.0.learning.wait(until, || learn(Arc::downgrade(&self.0))).await;
-        learned.unwrap_or_else(|| Err(Failure::deadline("before it was known which server to ask")))
+        learned.unwrap_or_else(|none| match none {
+            NoResult::Late => Err(Failure::deadline("before it was known which server to ask")),
+            NoResult::Ended => Err(Failure::ended("find out which server to ask")),
+        })
     }
 
     /// Looks who serves what, without waiting for it.
@@ -202,6 +207,14 @@ impl Inner {
         let learned = self.learned();
         let is_recent = learned.at.is_some_and(|at| at.elapsed() < FAILURE_LASTS);
         learned.failure.clone().filter(|_| is_recent)
+    }
+
+    /// A server did not say who serves what. While no look succeeds, one that takes long because many are silent says as much about now.
+    fn still_fails(&self) {
+        let mut learned = self.learned();
+        if learned.failure.is_some() {
+            learned.at = Some(Instant::now());
+        }
     }
 
     /// Whether it is time to look again, though nothing went wrong.
@@ -317,9 +330,13 @@ async fn ask_around(directory: &Weak<Inner>) -> Result<String, Failure> {
         let ranges = answer.and_then(|answer| directory.teachers.read(&answer, &teacher));
         match ranges.and_then(|ranges| directory.install(ranges)) {
             Ok(()) => return Ok(teacher.name().to_owned()),
-            // Who refuses says more than who is silent, whoever was asked last: a wrong password is no outage.
-            Err(failure) if !matches!(reason, Failure::Refused(_)) => reason = failure,
-            Err(_) => {}
+            Err(failure) => {
+                directory.still_fails();
+                // Who refuses says more than who is silent, whoever was asked last: a wrong password is no outage.
+                if !matches!(reason, Failure::Refused(_)) {
+                    reason = failure;
+                }
+            }
         }
         if Instant::now() >= until {
             break;

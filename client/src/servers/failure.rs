@@ -74,6 +74,12 @@ impl Failure {
         Self::Unanswered(Error::new(ErrorKind::Deadline, format!("the deadline passed {waiting_for}")))
     }
 
+    /// The task that did something for all callers is gone, and it is not known what came of it.
+    pub fn ended(its_work: &str) -> Self {
+        let text = format!("the task that was to {its_work} ended before it did: it panicked, or its runtime ended");
+        Self::Unanswered(Error::new(ErrorKind::Unreachable, text))
+    }
+
     /// What the caller is told.
     pub fn into_error(self) -> Error {
         match self {

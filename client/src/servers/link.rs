@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::breaker::Breaker;
 use super::failure::Failure;
-use super::flight::Flight;
+use super::flight::{Flight, NoResult};
 use crate::builder::Settings;
 use crate::error::{Error, ErrorKind};
 use crate::observe::Observer;
@@ -26,9 +26,10 @@ const GIVEN_UP_IN_VAIN: Duration = Duration::from_millis(100);
 const PROBE_STUCK: Duration = Duration::from_secs(1);
 /// An attempt to connect ends in time, if its runtime runs; this is to spare.
 const CONNECT_STUCK: Duration = Duration::from_secs(1);
-/// The least time between attempts to connect that fail: a server that refuses, as one does to which the password is wrong, never opens the
-/// breaker.
+/// The least time between attempts to connect that fail, …
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+/// … and the most: a server that refuses, as one does to which the password is wrong, never opens the breaker, so the pause is doubled.
+const LONGEST_RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 /// So many calls may be on their way to the socket of a connection.
 const IN_FLIGHT: usize = 4_096;
 
@@ -45,7 +46,7 @@ struct Inner {
     deadline: Duration,
     connect_timeout: Duration,
     observer: Observer,
-    connecting: Flight<Result<(), Failure>>,
+    connecting: Flight<Result<(), NotMade>>,
     state: Mutex<State>,
 }
 
@@ -53,6 +54,8 @@ struct Inner {
 struct State {
     connection: Option<Connection>,
     connections_made: u64,
+    /// Attempts to connect in a row that were refused.
+    refusals: u32,
     breaker: Breaker,
     probe: Option<Probe>,
 }
@@ -79,6 +82,19 @@ impl Connection {
     fn is_over(&self) -> bool {
         self.driver.strong_count() == 0
     }
+}
+
+impl State {
+    fn is_connected(&self) -> bool {
+        self.connection.as_ref().is_some_and(|connection| !connection.is_over())
+    }
+}
+
+/// A connection could not be made, and for so long no other attempt is.
+#[derive(Clone)]
+struct NotMade {
+    failure: Failure,
+    pause: Duration,
 }
 
 /// A call that waits. If it is given up before it ends, as by a caller with a shorter deadline of his own, the wait was in vain all the same.
@@ -121,7 +137,7 @@ impl Link {
             connect_timeout: settings.connect_timeout,
             observer: observer.clone(),
             connecting: Flight::new(
-                |made| if made.is_ok() { Duration::ZERO } else { RECONNECT_PAUSE },
+                |made| made.as_ref().err().map_or(Duration::ZERO, |not_made| not_made.pause),
                 settings.connect_timeout.saturating_add(CONNECT_STUCK),
             ),
             state: Mutex::default(),
@@ -272,9 +288,10 @@ impl Link {
             return Ok(connection);
         }
         match self.0.connecting.wait(until, || connect(Arc::downgrade(&self.0))).await {
-            None => Err(Failure::deadline(&format!("before {} was connected", self.0.name))),
-            Some(Err(failure)) => Err(failure),
-            Some(Ok(())) => self.0.state().connection.clone().ok_or_else(|| {
+            Err(NoResult::Late) => Err(Failure::deadline(&format!("before {} was connected", self.0.name))),
+            Err(NoResult::Ended) => Err(Failure::ended(&format!("connect to {}", self.0.name))),
+            Ok(Err(not_made)) => Err(not_made.failure),
+            Ok(Ok(())) => self.0.state().connection.clone().ok_or_else(|| {
                 let text = format!("the connection to {} broke at once", self.0.name);
                 Failure::Unanswered(Error::new(ErrorKind::Unreachable, text))
             }),
@@ -300,13 +317,33 @@ impl Drop for Inner {
     }
 }
 
+/// Makes a connection, and says how long to wait for the next attempt if it can't be made.
+async fn connect(link: Weak<Inner>) -> Result<(), NotMade> {
+    let made = try_to_connect(&link).await;
+    let Some(link) = link.upgrade() else {
+        return made.map_err(|failure| NotMade { failure, pause: RECONNECT_PAUSE });
+    };
+    let mut state = link.state();
+    state.refusals = match made {
+        Err(Failure::Refused(_)) => state.refusals.saturating_add(1),
+        _ => 0,
+    };
+    let pause = pause_after(state.refusals);
+    made.map_err(|failure| NotMade { failure, pause })
+}
+
+/// How long no attempt to connect follows so many that were refused.
+fn pause_after(refusals: u32) -> Duration {
+    RECONNECT_PAUSE.saturating_mul(1 << refusals.saturating_sub(1).min(10)).min(LONGEST_RECONNECT_PAUSE)
+}
+
 /// Makes a connection. Holds on to the link only to begin and to end, so that a link which nobody needs any more goes.
-async fn connect(link: Weak<Inner>) -> Result<(), Failure> {
+async fn try_to_connect(link: &Weak<Inner>) -> Result<(), Failure> {
     let gone = || Failure::Unanswered(Error::new(ErrorKind::Unreachable, "the limiter is gone"));
     let (client, config, name, longest) = {
         let link = link.upgrade().ok_or_else(gone)?;
         // Another attempt may have ended since this one was asked for.
-        if link.state().connection.as_ref().is_some_and(|connection| !connection.is_over()) {
+        if link.state().is_connected() {
             return Ok(());
         }
         (link.client.clone(), link.config.clone(), link.name.clone(), link.connect_timeout)
@@ -330,6 +367,10 @@ async fn connect(link: Weak<Inner>) -> Result<(), Failure> {
     };
     let link = link.upgrade().ok_or_else(gone)?;
     let mut state = link.state();
+    // One that was given up may have succeeded meanwhile: calls are on its connection.
+    if state.is_connected() {
+        return Ok(());
+    }
     state.connections_made += 1;
     let (number, now) = (state.connections_made, Instant::now());
     state.connection = Some(Connection { number, since: now, waiting_since: None, redis, driver });
@@ -352,5 +393,54 @@ async fn probe(link: Weak<Inner>) {
             link.0.observer.breaker(&link.0.name, false);
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use redis::IntoConnectionInfo as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::{Link, connect, pause_after};
+    use crate::builder::Settings;
+    use crate::observe::Observer;
+
+    #[test]
+    fn a_server_that_refuses_is_asked_less_and_less_often() {
+        let pauses: Vec<u128> = (0..9).map(|refusals| pause_after(refusals).as_millis()).collect();
+        assert_eq!(pauses, [50, 50, 100, 200, 400, 800, 1_000, 1_000, 1_000]);
+        assert_eq!(pause_after(u32::MAX), Duration::from_secs(1));
+    }
+
+    /// Says yes to all, on every connection.
+    async fn agree(listener: TcpListener) {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut buffer = [0; 4_096];
+                while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+                    let commands = buffer[..count].iter().filter(|byte| **byte == b'*').count();
+                    if stream.write_all("+OK\r\n".repeat(commands).as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn of_two_attempts_at_once_the_first_connection_stays() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("redis://{}", listener.local_addr().unwrap());
+        tokio::spawn(agree(listener));
+        let info = url.into_connection_info().unwrap();
+        let link = Link::new(info, "it".to_owned(), &Settings::default(), &Observer::default()).unwrap();
+        let weak = || Arc::downgrade(&link.0);
+        let (first, second) = tokio::join!(connect(weak()), connect(weak()));
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(link.0.state().connections_made, 1, "calls may be on the first already");
     }
 }

@@ -7,6 +7,7 @@ mod flight;
 mod link;
 mod slots;
 mod teachers;
+mod tls;
 
 use std::time::Duration;
 
@@ -170,10 +171,12 @@ fn infos(urls: &[String]) -> Result<Vec<ConnectionInfo>, Error> {
 }
 
 fn info(url: &str) -> Result<ConnectionInfo, Error> {
+    tls::check(url)?;
     let info = url.into_connection_info().map_err(|error| {
         // The URL itself may have a password in it.
         Error::new(ErrorKind::Invalid, format!("a server's URL must be like redis://host:6379: {error}"))
     })?;
+    tls::prepare(info.addr())?;
     Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)))
 }
 

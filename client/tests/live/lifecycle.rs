@@ -14,7 +14,7 @@ fn limiter_at(port: u16) -> Limiter {
     builder.deadline(Duration::from_millis(250)).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
 }
 
-fn runtime() -> Runtime {
+pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
@@ -29,7 +29,7 @@ async fn assert_no_task_outlives(before: usize) {
 }
 
 /// Checks until the breaker is open.
-async fn open_the_breaker(limiter: &Limiter) {
+pub async fn open_the_breaker(limiter: &Limiter) {
     let began = Instant::now();
     loop {
         let error = limiter.try_check(&counter(), "alice").await.unwrap_err();

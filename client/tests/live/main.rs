@@ -13,14 +13,22 @@ mod cluster;
 mod deny_cache;
 mod examples;
 mod failover;
+mod fake;
 mod layer;
 mod lifecycle;
 mod load;
 mod local_share;
+#[cfg(all(feature = "metrics", feature = "tracing"))]
+mod observed;
 mod outage;
 mod processes;
 #[allow(dead_code, reason = "shared with the test of the README, which needs other parts")]
 mod programs;
+mod runtimes;
 mod same;
+mod seeds;
+mod setting_up;
 mod states;
 mod subjects;
+#[cfg(feature = "tls")]
+mod tls;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use redis_rl_client::{Decision, Limiter, Outage, Source};
-use tokio::time::{Instant, sleep};
+use redis_rl_client::{Decision, ErrorKind, Limiter, Outage, Source};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::load::{DEADLINE, Load, Report, alone, assert_exact};
-use crate::support::{Options, Proxy, Server, Silent, calls};
+use crate::load::{DEADLINE, Load, Report, alone, assert_exact, counter};
+use crate::support::{Options, Proxy, Server, Silent, calls, info};
 
 /// Enough to see a steady state.
 const A_WHILE: Duration = Duration::from_millis(500);
@@ -171,4 +171,46 @@ async fn a_connection_that_leads_nowhere_any_more_is_given_up_after_a_second() {
     assert_decided(&report, Outage::Closed, began, began + Duration::from_millis(900));
     report.assert_recovered(began + Duration::from_millis(1_500));
     report.assert_charged_once(&limiter, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_whose_own_deadline_is_shorter_open_the_breaker_all_the_same() {
+    let _alone = alone().await;
+    let server = Server::new();
+    let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).on_outage(Outage::Closed);
+    let limiter = builder.deadline(Duration::from_millis(500)).nodes(1).connect().await.unwrap();
+    server.stop();
+    let began = Instant::now();
+    loop {
+        match timeout(Duration::from_millis(150), limiter.try_check(&counter(), "alice")).await {
+            Ok(answer) => {
+                assert_eq!(answer.unwrap_err().kind(), ErrorKind::BreakerOpen);
+                break;
+            }
+            Err(_) => assert!(began.elapsed() < Duration::from_secs(3), "each caller waits as long as he can"),
+        }
+    }
+    server.cont();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_late_answer_after_a_quiet_second_is_no_reason_to_connect_anew() {
+    let _alone = alone().await;
+    let server = Server::new();
+    let limiter = limiter_at(server.port(), Outage::Closed);
+    let redis = &mut server.connect();
+    let connections = |redis: &mut _| info(redis, "stats", "total_connections_received");
+    while limiter.check(&counter(), "alice").await.source != Source::Redis {}
+    let before = connections(redis);
+    for _ in 0..2 {
+        sleep(Duration::from_millis(1_050)).await;
+        server.stop();
+        let error = limiter.try_check(&counter(), "alice").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Deadline, "{error}");
+        sleep(Duration::from_millis(50)).await;
+        server.cont();
+        sleep(Duration::from_millis(50)).await;
+        limiter.check(&counter(), "alice").await;
+    }
+    assert_eq!(connections(redis), before, "connections that were made");
 }

@@ -1,0 +1,109 @@
+//! What operators see of real servers.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use redis_rl_client::{Limiter, Outage, Source};
+use tokio::time::{Instant, sleep};
+
+use crate::answers::policies;
+use crate::fake::FakeSentinel;
+use crate::lifecycle::{open_the_breaker, runtime};
+use crate::load::counter;
+use crate::support::{Options, Server, ask, free_port, wait_until};
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs with a log and metrics of its own.
+fn observed(test: impl AsyncFnOnce(Log, Snapshotter)) {
+    let recorder = DebuggingRecorder::new();
+    let (log, metrics) = (Log::default(), recorder.snapshotter());
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    tracing::subscriber::with_default(subscriber, || {
+        metrics::with_local_recorder(&recorder, || runtime().block_on(test(log, metrics)));
+    });
+}
+
+#[test]
+fn no_subject_is_told_where_the_module_is_missing() {
+    observed(async |log, _| {
+        let server = Options::new().module(None).start();
+        let node = Options::new().module(None).set("cluster-enabled", "yes").start();
+        let redis = &mut node.connect();
+        ask::<()>(redis, "CLUSTER ADDSLOTSRANGE 0 16383");
+        wait_until("the cluster is up", || crate::support::send::<()>(redis, "SET x y").is_ok());
+        let url = |server: &Server| format!("redis://127.0.0.1:{}", server.port());
+        let secret = "sk_live_4242";
+        for builder in [Limiter::builder(url(&server)), Limiter::cluster([url(&node)])] {
+            let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).connect_lazy().unwrap();
+            for policy in policies() {
+                assert!(limiter.check(&policy, secret).await.is_unavailable());
+                let errors = [
+                    limiter.try_check(&policy, secret).await.err(),
+                    limiter.peek(&policy, secret).await.err(),
+                    limiter.refund(&policy, secret, 1, None).await.err(),
+                    limiter.debit(&policy, secret, 1).await.err(),
+                ];
+                for error in errors {
+                    let error = error.expect("there is no module");
+                    assert!(!format!("{error} {error:?}").contains("4242"), "{error:?}");
+                }
+            }
+        }
+        let text = log.text();
+        assert_eq!(text.matches("ERR unknown command 'RL.").count(), 2, "once for each limiter: {text}");
+        assert!(!text.contains("4242"), "{text}");
+    });
+}
+
+/// What the gauge of a server's breaker says. To look sets it to 0.
+fn breaker(metrics: &Snapshotter, port: u16) -> Option<f64> {
+    let server = format!("127.0.0.1:{port}");
+    metrics.snapshot().into_vec().into_iter().find_map(|(key, _, _, value)| {
+        let is_it = key.key().name() == "ratelimit_breaker_state" && key.key().labels().any(|l| l.value() == server);
+        match value {
+            DebugValue::Gauge(level) if is_it => Some(level.into_inner()),
+            _ => None,
+        }
+    })
+}
+
+#[test]
+fn a_server_that_was_replaced_is_no_longer_told_to_be_left_alone() {
+    observed(async |_, metrics| {
+        let gone = free_port();
+        let server = Server::new();
+        let sentinel = FakeSentinel::that_says(gone);
+        let builder = Limiter::sentinel([sentinel.url()], "main").deadline(Duration::from_millis(250));
+        let limiter = builder.on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap();
+        open_the_breaker(&limiter).await;
+        sentinel.says(server.port());
+        let began = Instant::now();
+        while limiter.check(&counter(), "alice").await.source != Source::Redis {
+            assert!(began.elapsed() < Duration::from_secs(5), "the new primary is not found");
+            sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(breaker(&metrics, gone), Some(0.0));
+    });
+}
