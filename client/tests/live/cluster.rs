@@ -7,7 +7,7 @@ use redis_rl_client::{DAY, Limiter, Outage, Policy, Source};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep};
 
-use crate::load::{DEADLINE, Load, alone, assert_exact, counter};
+use crate::load::{DEADLINE, Load, alone, assert_exact, counter, patiently};
 use crate::support::Cluster;
 
 /// What is judged here is who is asked, so a server may be slow for once.
@@ -21,48 +21,51 @@ fn limiter_of(cluster: &Cluster) -> Limiter {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slot_that_moves_under_load_costs_no_decision_and_no_call_is_counted_twice() {
-    let cluster = Cluster::of(3);
-    let _alone = alone().await;
-    let builder = Limiter::cluster(cluster.addresses());
-    let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
-    // Several keys of one subject: they share the slot, and move one by one.
-    let policies: Vec<Policy> =
-        (0..5).map(|number| Policy::fixed_window(&format!("p{number}"), 100, 36_500 * DAY).unwrap()).collect();
-    let key = "rl:{alice}:p0";
-    let (slot, from) = (cluster.slot_of(key), cluster.primary_of(key));
-    let to = (from + 1) % 3;
-    assert_eq!((cluster.errors("MOVED"), cluster.errors("ASK")), (0, 0));
-    let load = tokio::spawn({
-        let (limiter, policies) = (limiter.clone(), policies.clone());
-        async move {
-            let (mut checks, mut due) = (JoinSet::new(), interval(Duration::from_millis(5)));
-            for number in 0..800 {
-                due.tick().await;
-                let (limiter, policy) = (limiter.clone(), policies[number % policies.len()].clone());
-                checks.spawn(async move { limiter.try_check(&policy, "alice").await });
+    patiently(async || {
+        let cluster = Cluster::of(3);
+        let _alone = alone().await;
+        let builder = Limiter::cluster(cluster.addresses());
+        let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
+        // Several keys of one subject: they share the slot, and move one by one.
+        let policies: Vec<Policy> =
+            (0..5).map(|number| Policy::fixed_window(&format!("p{number}"), 100, 36_500 * DAY).unwrap()).collect();
+        let key = "rl:{alice}:p0";
+        let (slot, from) = (cluster.slot_of(key), cluster.primary_of(key));
+        let to = (from + 1) % 3;
+        assert_eq!((cluster.errors("MOVED"), cluster.errors("ASK")), (0, 0));
+        let load = tokio::spawn({
+            let (limiter, policies) = (limiter.clone(), policies.clone());
+            async move {
+                let (mut checks, mut due) = (JoinSet::new(), interval(Duration::from_millis(5)));
+                for number in 0..800 {
+                    due.tick().await;
+                    let (limiter, policy) = (limiter.clone(), policies[number % policies.len()].clone());
+                    checks.spawn(async move { limiter.try_check(&policy, "alice").await });
+                }
+                checks.join_all().await
             }
-            checks.join_all().await
+        });
+        sleep(A_WHILE).await;
+        cluster.move_slot(slot, from, to, Duration::from_millis(100));
+        let decisions = load.await.unwrap();
+        let mut admitted = [0; 5];
+        for decision in decisions {
+            let decision = decision.unwrap_or_else(|error| panic!("an error reached the caller: {error}"));
+            assert!(matches!(decision.source, Source::Redis | Source::DenyCache), "{decision:?}");
+            let policy = policies.iter().position(|policy| *policy.name() == *decision.policy).unwrap();
+            admitted[policy] += u32::from(decision.allowed);
         }
-    });
-    sleep(A_WHILE).await;
-    cluster.move_slot(slot, from, to, Duration::from_millis(100));
-    let decisions = load.await.unwrap();
-    let mut admitted = [0; 5];
-    for decision in decisions {
-        let decision = decision.unwrap_or_else(|error| panic!("an error reached the caller: {error}"));
-        assert!(matches!(decision.source, Source::Redis | Source::DenyCache), "{decision:?}");
-        let policy = policies.iter().position(|policy| *policy.name() == *decision.policy).unwrap();
-        admitted[policy] += u32::from(decision.allowed);
-    }
-    assert_eq!(admitted, [100; 5]);
-    let (moved, asked) = (cluster.errors("MOVED"), cluster.errors("ASK"));
-    eprintln!("  {moved} times MOVED, {asked} times ASK");
-    assert!(moved > 0 && asked > 0, "{moved} times MOVED, {asked} times ASK");
-    // What was learned is remembered.
-    for _ in 0..20 {
-        limiter.try_check(&counter(), "alice").await.unwrap();
-    }
-    assert_eq!(cluster.errors("MOVED"), moved);
+        assert_eq!(admitted, [100; 5]);
+        let (moved, asked) = (cluster.errors("MOVED"), cluster.errors("ASK"));
+        eprintln!("  {moved} times MOVED, {asked} times ASK");
+        assert!(moved > 0 && asked > 0, "{moved} times MOVED, {asked} times ASK");
+        // What was learned is remembered.
+        for _ in 0..20 {
+            limiter.try_check(&counter(), "alice").await.unwrap();
+        }
+        assert_eq!(cluster.errors("MOVED"), moved);
+    })
+    .await;
 }
 
 /// How a primary goes.
@@ -131,10 +134,16 @@ async fn a_shard_fails_over(end: End) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_that_is_killed_is_followed_by_its_replica_and_other_shards_do_not_notice() {
-    a_shard_fails_over(End::Killed).await;
+    patiently(async || {
+        a_shard_fails_over(End::Killed).await;
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_that_hangs_is_followed_by_its_replica_and_other_shards_do_not_notice() {
-    a_shard_fails_over(End::Stopped).await;
+    patiently(async || {
+        a_shard_fails_over(End::Stopped).await;
+    })
+    .await;
 }

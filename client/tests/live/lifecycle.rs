@@ -6,7 +6,7 @@ use redis_rl_client::{DAY, Limiter, Outage, Policy, Source};
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::{Instant, sleep};
 
-use crate::load::{alone, counter};
+use crate::load::{alone, counter, patiently};
 use crate::support::{Options, Sentinels, Server, Silent, ask, free_port, info, replica_of, wait_until};
 
 fn limiter_at(port: u16) -> Limiter {
@@ -52,21 +52,24 @@ fn it_is_set_up_outside_a_runtime_and_with_redis_down() {
 
 #[tokio::test]
 async fn connecting_fails_in_time() {
-    let silent = Silent::new();
-    for (port, longest) in [(free_port(), Duration::from_millis(500)), (silent.port(), Duration::from_secs(3))] {
-        let began = Instant::now();
-        let url = format!("redis://127.0.0.1:{port}");
-        let builders = [Limiter::builder(&url), Limiter::cluster([&url]), Limiter::sentinel([&url], "main")];
-        for builder in builders {
-            let error = builder.connect_timeout(Duration::from_millis(300)).nodes(1).connect().await.unwrap_err();
-            assert!(error.is_outage(), "{error}");
+    patiently(async || {
+        let silent = Silent::new();
+        for (port, longest) in [(free_port(), Duration::from_millis(500)), (silent.port(), Duration::from_secs(3))] {
+            let began = Instant::now();
+            let url = format!("redis://127.0.0.1:{port}");
+            let builders = [Limiter::builder(&url), Limiter::cluster([&url]), Limiter::sentinel([&url], "main")];
+            for builder in builders {
+                let error = builder.connect_timeout(Duration::from_millis(300)).nodes(1).connect().await.unwrap_err();
+                assert!(error.is_outage(), "{error}");
+            }
+            assert!(began.elapsed() < longest, "three times to connect took {:?}", began.elapsed());
         }
-        assert!(began.elapsed() < longest, "three times to connect took {:?}", began.elapsed());
-    }
-    let server = Server::new();
-    let url = format!("redis://127.0.0.1:{}", server.port());
-    let limiter = Limiter::builder(url).deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
-    assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
+        let server = Server::new();
+        let url = format!("redis://127.0.0.1:{}", server.port());
+        let limiter = Limiter::builder(url).deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
+        assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -120,65 +123,71 @@ async fn no_attempt_to_connect_outlives_it() {
 
 #[tokio::test]
 async fn no_link_to_a_server_that_is_not_needed_any_more_outlives_it() {
-    let primary = Options::new().set("repl-diskless-sync-delay", "0").start();
-    let replica = replica_of(&primary, Options::new());
-    let sentinels = Sentinels::of(&primary);
-    let before = Handle::current().metrics().num_alive_tasks();
-    let builder = Limiter::sentinel(sentinels.urls(), sentinels.name()).deadline(Duration::from_secs(5));
-    let limiter = builder.nodes(1).connect().await.unwrap();
-    assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
-    let clients = |server: &Server| -> Vec<String> {
-        let list: String = ask(&mut server.connect(), "CLIENT LIST TYPE normal");
-        // The test itself speaks version 2.
-        list.lines().filter(|line| line.contains(" resp=3")).map(str::to_owned).collect()
-    };
-    assert_eq!(clients(&primary).len(), 1, "{:?}", clients(&primary));
-    sentinels.fail_over();
-    wait_until("the replica is promoted", || replica.role().is_some_and(|role| role == "master"));
-    sentinels.wait_for_primary(replica.port());
-    let began = Instant::now();
-    while clients(&replica).is_empty() || !clients(&primary).is_empty() {
-        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", clients(&primary));
-        let _ = limiter.check(&counter(), "alice").await;
-        sleep(Duration::from_millis(20)).await;
-    }
-    drop(limiter);
-    assert_no_task_outlives(before).await;
+    patiently(async || {
+        let primary = Options::new().set("repl-diskless-sync-delay", "0").start();
+        let replica = replica_of(&primary, Options::new());
+        let sentinels = Sentinels::of(&primary);
+        let before = Handle::current().metrics().num_alive_tasks();
+        let builder = Limiter::sentinel(sentinels.urls(), sentinels.name()).deadline(Duration::from_secs(5));
+        let limiter = builder.nodes(1).connect().await.unwrap();
+        assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
+        let clients = |server: &Server| -> Vec<String> {
+            let list: String = ask(&mut server.connect(), "CLIENT LIST TYPE normal");
+            // The test itself speaks version 2.
+            list.lines().filter(|line| line.contains(" resp=3")).map(str::to_owned).collect()
+        };
+        assert_eq!(clients(&primary).len(), 1, "{:?}", clients(&primary));
+        sentinels.fail_over();
+        wait_until("the replica is promoted", || replica.role().is_some_and(|role| role == "master"));
+        sentinels.wait_for_primary(replica.port());
+        let began = Instant::now();
+        while clients(&replica).is_empty() || !clients(&primary).is_empty() {
+            assert!(began.elapsed() < Duration::from_secs(3), "{:?}", clients(&primary));
+            let _ = limiter.check(&counter(), "alice").await;
+            sleep(Duration::from_millis(20)).await;
+        }
+        drop(limiter);
+        assert_no_task_outlives(before).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn an_outage_blocks_no_thread_of_the_runtime() {
-    let _alone = alone().await;
-    let server = Server::new();
-    let silent = Silent::new();
-    let limiters = [limiter_at(server.port()), limiter_at(silent.port()), limiter_at(free_port())];
-    // One thread for all: what blocks it shows between the ticks.
-    let ticks = tokio::spawn(async {
-        let mut ticks = Vec::new();
-        for _ in 0..250 {
-            let before = Instant::now();
-            sleep(Duration::from_millis(5)).await;
-            ticks.push(before.elapsed());
+    patiently(async || {
+        let _alone = alone().await;
+        let server = Server::new();
+        let silent = Silent::new();
+        let limiters = [limiter_at(server.port()), limiter_at(silent.port()), limiter_at(free_port())];
+        // One thread for all: what blocks it shows between the ticks.
+        let ticks = tokio::spawn(async {
+            let mut ticks = Vec::new();
+            for _ in 0..250 {
+                let before = Instant::now();
+                sleep(Duration::from_millis(5)).await;
+                ticks.push(before.elapsed());
+            }
+            ticks
+        });
+        for _ in 0..10 {
+            for limiter in &limiters {
+                let _ = limiter.check(&counter(), "alice").await;
+            }
         }
-        ticks
-    });
-    for _ in 0..10 {
-        for limiter in &limiters {
-            let _ = limiter.check(&counter(), "alice").await;
+        server.stop();
+        while !ticks.is_finished() {
+            for limiter in &limiters {
+                let _ = limiter.check(&counter(), "alice").await;
+            }
+            sleep(Duration::from_millis(2)).await;
         }
-    }
-    server.stop();
-    while !ticks.is_finished() {
-        for limiter in &limiters {
-            let _ = limiter.check(&counter(), "alice").await;
-        }
-        sleep(Duration::from_millis(2)).await;
-    }
-    let ticks = ticks.await.unwrap();
-    eprintln!("  the longest of 250 ticks of 5 ms was {:.1?}", ticks.iter().max().unwrap());
-    // Whatever blocks does so each time, ten times a second at least; a machine that has other things to do, now and then.
-    let long = ticks.iter().filter(|tick| **tick > Duration::from_millis(50)).count();
-    assert!(long <= 5, "{long} of 250 ticks of 5 ms took more than 50 ms");
+        let ticks = ticks.await.unwrap();
+        eprintln!("  the longest of 250 ticks of 5 ms was {:.1?}", ticks.iter().max().unwrap());
+        // Whatever blocks does so each time, ten times a second at least; a machine that has other things to do, now and then.
+        let long = ticks.iter().filter(|tick| **tick > Duration::from_millis(50)).count();
+        assert!(long <= 5, "{long} of 250 ticks of 5 ms took more than 50 ms");
+    })
+    .await;
 }
 
 #[test]

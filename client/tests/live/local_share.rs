@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis_rl_client::{HOUR, Limiter, Outage, Policy, Rate, SECOND, Source};
 use tokio::time::{Instant, sleep};
 
-use crate::load::{DEADLINE, Load, alone};
+use crate::load::{DEADLINE, Load, alone, patiently};
 use crate::processes::{in_processes, report, task};
 use crate::support::{Server, free_port};
 
@@ -32,8 +32,10 @@ fn be_a_node(task: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut admitted = [0; 3];
-        let began = Instant::now();
-        while began.elapsed() < SECOND {
+        // What flows back later is not asked for, however late this ends on a busy machine.
+        let (began, mut last_asked) = (Instant::now(), Duration::ZERO);
+        while last_asked < SECOND {
+            last_asked = began.elapsed();
             for (policy, admitted) in policies().iter().zip(&mut admitted) {
                 for _ in 0..10 {
                     let decision = limiter.check(policy, "alice").await;
@@ -44,7 +46,7 @@ fn be_a_node(task: &str) {
             sleep(Duration::from_millis(5)).await;
         }
         let [bucket, window, log] = admitted;
-        report(&format!("{bucket} {window} {log} {}", began.elapsed().as_millis()));
+        report(&format!("{bucket} {window} {log} {}", last_asked.as_millis()));
     });
 }
 
@@ -94,41 +96,44 @@ fn eight_processes_that_believe_to_be_four_admit_twice_the_limit_and_two_a_half(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rc_213_a_redis_that_comes_and_goes_hands_out_no_fresh_shares() {
-    let mut server = Server::new();
-    let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).nodes(4);
-    let limiter = builder.deadline(DEADLINE).on_outage(Outage::LocalShare).connect_lazy().unwrap();
-    let policy = Policy::token_bucket("p", 40, Rate::per_second(4)).unwrap();
-    let _alone = alone().await;
-    let load = Load::of(&limiter, &policy, |_| "alice".to_owned());
-    let began = Instant::now();
-    for round in 0..12 {
-        sleep(Duration::from_millis(150)).await;
-        // Half of the outages are refusals, and half are silences; after a refusal the server is empty, too.
-        if round % 2 == 0 {
-            server.kill();
-            sleep(Duration::from_millis(200)).await;
-            server.revive();
-        } else {
-            server.stop();
-            sleep(Duration::from_millis(200)).await;
-            server.cont();
+    patiently(async || {
+        let mut server = Server::new();
+        let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).nodes(4);
+        let limiter = builder.deadline(DEADLINE).on_outage(Outage::LocalShare).connect_lazy().unwrap();
+        let policy = Policy::token_bucket("p", 40, Rate::per_second(4)).unwrap();
+        let _alone = alone().await;
+        let load = Load::of(&limiter, &policy, |_| "alice".to_owned());
+        let began = Instant::now();
+        for round in 0..12 {
+            sleep(Duration::from_millis(150)).await;
+            // Half of the outages are refusals, and half are silences; after a refusal the server is empty, too.
+            if round % 2 == 0 {
+                server.kill();
+                sleep(Duration::from_millis(200)).await;
+                server.revive();
+            } else {
+                server.stop();
+                sleep(Duration::from_millis(200)).await;
+                server.cont();
+            }
         }
-    }
-    sleep(Duration::from_millis(500)).await;
-    let report = load.end().await;
-    let by = |source| move |record: &&crate::load::Record| record.decision.source == source;
-    let local = Source::Fallback(Outage::LocalShare);
-    let known = [Source::Redis, Source::DenyCache, local];
-    for record in &report.all {
-        assert!(known.contains(&record.decision.source), "an error to the caller: {record:?}");
-    }
-    let outages =
-        report.all.windows(2).filter(|two| two[0].decision.source != local && two[1].decision.source == local);
-    let outages = outages.count();
-    let admitted = report.all.iter().filter(by(local)).filter(|record| record.decision.allowed).count() as u64;
-    let most = 10 + began.elapsed().as_secs();
-    eprintln!("  {outages} outages, {admitted} admitted without Redis, at most {most}");
-    assert!(outages >= 5, "{outages} outages");
-    assert!((5..=most).contains(&admitted), "{admitted} were admitted by a share of 10 and 1 a second");
-    assert_eq!(report.all.last().map(|last| last.decision.is_degraded()), Some(false), "it is back");
+        sleep(Duration::from_millis(500)).await;
+        let report = load.end().await;
+        let by = |source| move |record: &&crate::load::Record| record.decision.source == source;
+        let local = Source::Fallback(Outage::LocalShare);
+        let known = [Source::Redis, Source::DenyCache, local];
+        for record in &report.all {
+            assert!(known.contains(&record.decision.source), "an error to the caller: {record:?}");
+        }
+        let outages =
+            report.all.windows(2).filter(|two| two[0].decision.source != local && two[1].decision.source == local);
+        let outages = outages.count();
+        let admitted = report.all.iter().filter(by(local)).filter(|record| record.decision.allowed).count() as u64;
+        let most = 10 + began.elapsed().as_secs();
+        eprintln!("  {outages} outages, {admitted} admitted without Redis, at most {most}");
+        assert!(outages >= 5, "{outages} outages");
+        assert!((5..=most).contains(&admitted), "{admitted} were admitted by a share of 10 and 1 a second");
+        assert_eq!(report.all.last().map(|last| last.decision.is_degraded()), Some(false), "it is back");
+    })
+    .await;
 }

@@ -6,7 +6,7 @@ use redis_rl_client::{Builder, ErrorKind, Limiter, Outage, Source};
 use tokio::time::{Instant, sleep};
 
 use crate::fake::FakeSentinel;
-use crate::load::{DEADLINE, Load, alone, counter};
+use crate::load::{DEADLINE, Load, alone, counter, patiently};
 use crate::support::{Cluster, Options, Server, Silent, ask, free_port, wait_until};
 
 /// What is judged here is who is asked, so a server may be slow for once.
@@ -33,40 +33,46 @@ async fn silent_seeds_hold_nobody_up(set_up: impl FnOnce(Vec<String>) -> Builder
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_nodes_and_silent_sentinels_hold_nobody_up() {
-    let _alone = alone().await;
-    let of_sentinel = |urls| Limiter::sentinel::<String>(urls, "main");
-    tokio::join!(silent_seeds_hold_nobody_up(Limiter::cluster), silent_seeds_hold_nobody_up(of_sentinel));
+    patiently(async || {
+        let _alone = alone().await;
+        let of_sentinel = |urls| Limiter::sentinel::<String>(urls, "main");
+        tokio::join!(silent_seeds_hold_nobody_up(Limiter::cluster), silent_seeds_hold_nobody_up(of_sentinel));
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_node_whose_name_nobody_knows_does_not_take_out_the_others() {
-    let cluster = Cluster::of(3);
-    let nameless = 1;
-    let mut connections = cluster.connections();
-    for (index, connection) in connections.iter_mut().enumerate() {
-        ask::<()>(connection, "CONFIG SET cluster-preferred-endpoint-type hostname");
-        if index != nameless {
-            ask::<()>(connection, "CONFIG SET cluster-announce-hostname 127.0.0.1");
+    patiently(async || {
+        let cluster = Cluster::of(3);
+        let nameless = 1;
+        let mut connections = cluster.connections();
+        for (index, connection) in connections.iter_mut().enumerate() {
+            ask::<()>(connection, "CONFIG SET cluster-preferred-endpoint-type hostname");
+            if index != nameless {
+                ask::<()>(connection, "CONFIG SET cluster-announce-hostname 127.0.0.1");
+            }
         }
-    }
-    for connection in &mut connections {
-        wait_until("all are known by their names, but for one", || {
-            let told = format!("{:?}", ask::<redis::Value>(connection, "CLUSTER SLOTS"));
-            told.matches("'?'").count() == 1 || told.matches("\"?\"").count() == 1
-        });
-    }
-    let builder = Limiter::cluster(cluster.addresses()).deadline(PATIENCE).on_outage(Outage::Closed);
-    let limiter = builder.nodes(1).connect().await.unwrap();
-    let mut seen = [0; 3];
-    for subject in (0..30).map(|number| number.to_string()) {
-        let primary = cluster.primary_of(&format!("rl:{{{subject}}}:counter"));
-        seen[primary] += 1;
-        match limiter.try_check(&counter(), &subject).await {
-            Ok(decision) => assert_eq!((decision.source, primary == nameless), (Source::Redis, false)),
-            Err(error) => assert!(error.is_outage() && primary == nameless, "{error}"),
+        for connection in &mut connections {
+            wait_until("all are known by their names, but for one", || {
+                let told = format!("{:?}", ask::<redis::Value>(connection, "CLUSTER SLOTS"));
+                told.matches("'?'").count() == 1 || told.matches("\"?\"").count() == 1
+            });
         }
-    }
-    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+        let builder = Limiter::cluster(cluster.addresses()).deadline(PATIENCE).on_outage(Outage::Closed);
+        let limiter = builder.nodes(1).connect().await.unwrap();
+        let mut seen = [0; 3];
+        for subject in (0..30).map(|number| number.to_string()) {
+            let primary = cluster.primary_of(&format!("rl:{{{subject}}}:counter"));
+            seen[primary] += 1;
+            match limiter.try_check(&counter(), &subject).await {
+                Ok(decision) => assert_eq!((decision.source, primary == nameless), (Source::Redis, false)),
+                Err(error) => assert!(error.is_outage() && primary == nameless, "{error}"),
+            }
+        }
+        assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+    })
+    .await;
 }
 
 /// Sees that it is a fault, whoever of the seeds is asked last.
@@ -83,43 +89,52 @@ async fn assert_always_a_fault(builder: Builder, kind: ErrorKind) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_password_is_a_fault_though_another_node_is_gone() {
-    let server = Options::new().set("cluster-enabled", "yes").start();
-    let redis = &mut server.connect();
-    ask::<()>(redis, "CLUSTER ADDSLOTSRANGE 0 16383");
-    ask::<()>(redis, "CONFIG SET requirepass hidden");
-    let url = |port| format!("redis://:guess@127.0.0.1:{port}");
-    assert_always_a_fault(Limiter::cluster([url(server.port()), url(free_port())]), ErrorKind::NotPermitted).await;
+    patiently(async || {
+        let server = Options::new().set("cluster-enabled", "yes").start();
+        let redis = &mut server.connect();
+        ask::<()>(redis, "CLUSTER ADDSLOTSRANGE 0 16383");
+        ask::<()>(redis, "CONFIG SET requirepass hidden");
+        let url = |port| format!("redis://:guess@127.0.0.1:{port}");
+        assert_always_a_fault(Limiter::cluster([url(server.port()), url(free_port())]), ErrorKind::NotPermitted).await;
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_no_sentinel_knows_is_a_fault_though_another_sentinel_is_gone() {
-    let primary = Server::new();
-    let sentinel = Options::sentinel(&format!("sentinel monitor main 127.0.0.1 {} 1\n", primary.port())).start();
-    let urls = [sentinel.port(), free_port()].map(|port| format!("redis://127.0.0.1:{port}"));
-    assert_always_a_fault(Limiter::sentinel(&urls, "mian"), ErrorKind::Rejected).await;
+    patiently(async || {
+        let primary = Server::new();
+        let sentinel = Options::sentinel(&format!("sentinel monitor main 127.0.0.1 {} 1\n", primary.port())).start();
+        let urls = [sentinel.port(), free_port()].map(|port| format!("redis://127.0.0.1:{port}"));
+        assert_always_a_fault(Limiter::sentinel(&urls, "mian"), ErrorKind::Rejected).await;
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_that_disagree_do_not_make_calls_go_to_and_fro() {
-    let (old, new) = (Server::new(), Server::new());
-    // What is left of the limit tells who decided.
-    ask::<()>(&mut new.connect(), "RL.FIXED rl:{alice}:counter 1000000000 36500d 500000000");
-    let sentinels = [new.port(), old.port(), new.port()].map(FakeSentinel::that_says);
-    let urls: Vec<String> = sentinels.iter().map(FakeSentinel::url).collect();
-    let builder = || Limiter::sentinel(&urls, "main").deadline(PATIENCE).nodes(1);
-    // Each begins with any of the three.
-    let limiters: Vec<Limiter> = (0..16).map(|_| builder().connect_lazy().unwrap()).collect();
-    let mut asked = vec![Vec::new(); limiters.len()];
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(3) {
-        for (limiter, asked) in limiters.iter().zip(&mut asked) {
-            let decision = limiter.try_check(&counter(), "alice").await.unwrap();
-            asked.push(decision.remaining > Some(500_000_000));
+    patiently(async || {
+        let (old, new) = (Server::new(), Server::new());
+        // What is left of the limit tells who decided.
+        ask::<()>(&mut new.connect(), "RL.FIXED rl:{alice}:counter 1000000000 36500d 500000000");
+        let sentinels = [new.port(), old.port(), new.port()].map(FakeSentinel::that_says);
+        let urls: Vec<String> = sentinels.iter().map(FakeSentinel::url).collect();
+        let builder = || Limiter::sentinel(&urls, "main").deadline(PATIENCE).nodes(1);
+        // Each begins with any of the three.
+        let limiters: Vec<Limiter> = (0..16).map(|_| builder().connect_lazy().unwrap()).collect();
+        let mut asked = vec![Vec::new(); limiters.len()];
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(3) {
+            for (limiter, asked) in limiters.iter().zip(&mut asked) {
+                let decision = limiter.try_check(&counter(), "alice").await.unwrap();
+                asked.push(decision.remaining > Some(500_000_000));
+            }
+            sleep(Duration::from_millis(20)).await;
         }
-        sleep(Duration::from_millis(20)).await;
-    }
-    for asked in asked {
-        let changes = asked.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        assert!(changes <= 1, "{changes} changes of the primary within three seconds");
-    }
+        for asked in asked {
+            let changes = asked.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            assert!(changes <= 1, "{changes} changes of the primary within three seconds");
+        }
+    })
+    .await;
 }
