@@ -13,7 +13,7 @@ pub use clock::{Clock, HOUR, NOON, SECOND};
 pub use cluster::Cluster;
 pub use port::free_port;
 pub use proxy::Proxy;
-pub use replica::{offset, replica_of, wait_for_replicas, wait_until};
+pub use replica::{offset, replica_by, replica_of, wait_for_replicas, wait_until};
 pub use sentinel::Sentinels;
 pub use server::{Options, Server, module};
 pub use silent::Silent;
