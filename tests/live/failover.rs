@@ -6,7 +6,7 @@ use std::time::Instant;
 use redis::Connection;
 use redis::sentinel::{SentinelClient, SentinelServerType};
 
-use crate::fleet::{Fleet, Forgotten, Kept, connect_to};
+use crate::fleet::{Fleet, Forgotten, Kept, assert_no_failures, connect_to};
 use crate::support::{
     Options, Proxy, Sentinels, Server, ask, decide, error, info, replica_by, replica_of, send, wait_for_replicas,
     wait_until,
@@ -58,7 +58,7 @@ fn a_promoted_replica_grants_again_what_it_never_got_and_not_a_unit_more() {
             (kept, confirmed)
         })
     });
-    crate::fleet::assert_no_failures(&reports);
+    assert_no_failures(&reports);
     fleet.assert_exact(&mut redis);
     primary.kill();
 
@@ -70,6 +70,43 @@ fn a_promoted_replica_grants_again_what_it_never_got_and_not_a_unit_more() {
     let used = 1_000_000 - decide(&mut promoted, "RL.PEEK careful")[2];
     // The last one's WAIT said 0, though its bytes may have come.
     assert!((confirmed..=confirmed + 1).contains(&used), "{used} are used, {confirmed} were confirmed");
+}
+
+/// A replica that is promoted sooner forgets what it has got and not yet read.
+fn wait_until_all_is_read(replica: &mut Connection) {
+    let link = |redis: &mut Connection| info(redis, "replication", "master_link_status");
+    wait_until("the replica has read all that was sent", || link(replica).as_deref() == Some("down"));
+}
+
+/// What a primary has sent outlives it, in the socket of its replica.
+#[test]
+fn a_replica_that_was_behind_forgets_nothing_if_it_may_read_before_it_is_promoted() {
+    for may_read in [false, true] {
+        let mut primary = Server::new();
+        let replica = replica_of(&primary, Options::new());
+        let fleet = fleet();
+        let (port, mut redis, mut operator) = (primary.port(), primary.connect(), replica.connect());
+        let (reports, kept) = fleet.run(fleet.callers(|| connect_to(port)), || {
+            let kept = fleet.kept_by_replicas(&mut redis, 500);
+            replica.stop();
+            fleet.wait_for_answers(1_000);
+            kept
+        });
+        assert_no_failures(&reports);
+        primary.kill();
+        if may_read {
+            replica.cont();
+            wait_until_all_is_read(&mut operator);
+            ask::<()>(&mut operator, "REPLICAOF NO ONE");
+        } else {
+            operator.send_packed_command(&redis::cmd("REPLICAOF").arg("NO").arg("ONE").get_packed_command()).unwrap();
+            replica.cont();
+            operator.recv_response().unwrap();
+        }
+        let forgotten = fleet.forgotten(&mut operator, fleet.all(), &kept);
+        report(if may_read { "A replica that was behind" } else { "The same, promoted at once" }, &forgotten);
+        assert!(!may_read || forgotten.units == 0, "all of it had been sent");
+    }
 }
 
 /// Kills the primary under load, has `promote` make the replica one, and lets the callers go on. Returns what was kept for certain.
@@ -105,9 +142,7 @@ fn a_primary_that_is_killed_under_load_takes_no_more_along_than_what_was_on_its_
     let connect = move || connect_to(ports[0]).or_else(|_| connect_to(ports[1]));
     let kept = kill_under_load(&fleet, &mut primary, connect, || {
         let mut operator = replica.connect();
-        // Not sooner: a replica that is promoted forgets what it has got and not yet read, and one that is behind has much of that.
-        let link = |redis: &mut Connection| info(redis, "replication", "master_link_status");
-        wait_until("the replica has read all that was sent", || link(&mut operator).as_deref() == Some("down"));
+        wait_until_all_is_read(&mut operator);
         ask::<()>(&mut operator, "REPLICAOF NO ONE");
     });
     report(

@@ -43,9 +43,11 @@ pub fn assert_equal_under_load(primary: &mut Connection, replicas: &mut [(&'stat
         wait_until(&format!("{who} has what was written"), || offset(replica) == at);
     }
     let image = Image::of(primary);
-    for (who, replica) in replicas {
-        image.assert_equals(&Image::of(replica), who);
-    }
+    let theirs: Vec<_> = replicas.iter_mut().map(|(who, replica)| (*who, Image::of(replica))).collect();
+    // Before anything can fail, or the callers wait on.
     ask::<()>(primary, "CLIENT UNPAUSE");
+    for (who, theirs) in theirs {
+        image.assert_equals(&theirs, who);
+    }
     image
 }
