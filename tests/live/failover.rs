@@ -8,7 +8,7 @@ use redis::sentinel::{SentinelClient, SentinelServerType};
 
 use crate::fleet::{Fleet, Forgotten, Kept, assert_no_failures, connect_to};
 use crate::support::{
-    Options, Proxy, Sentinels, Server, ask, decide, error, info, replica_by, replica_of, send, wait_for_replicas,
+    HOUR, Options, Proxy, Sentinels, Server, ask, decide, error, info, replica_by, replica_of, send, wait_for_replicas,
     wait_until,
 };
 
@@ -167,6 +167,36 @@ fn clients_that_ask_sentinels_go_on_where_the_killed_primary_was() {
         "A primary killed, its replica promoted by sentinels",
         &fleet.forgotten(&mut replica.connect(), fleet.all(), &kept),
     );
+}
+
+/// A replica takes results, so its clock matters from its promotion on, and then as a step of the primary's would.
+#[test]
+fn a_promoted_replica_whose_clock_is_behind_grants_nothing_again_and_one_ahead_lets_the_time_pass() {
+    let calls = [
+        "RL.FIXED f 5 1h",
+        "RL.SLIDING s 5 1h",
+        "RL.SLIDINGLOG log 5 1h",
+        "RL.TOKENBUCKET b 5 5/h",
+        "RL.LEAKY l 5 5/h",
+    ];
+    for (hours, allowed) in [(-1, 0), (3, 1)] {
+        let mut primary = Options::new().with_clock().start();
+        let mut redis = primary.connect();
+        let mut replica = replica_of(&primary, Options::new().with_clock());
+        replica.clock().advance(hours * HOUR);
+        for call in calls {
+            assert_eq!(decide(&mut redis, &format!("{call} 5"))[0], 1, "{call}");
+        }
+        wait_for_replicas(&mut redis, 1);
+        primary.kill();
+        let mut promoted = replica.connect();
+        ask::<()>(&mut promoted, "REPLICAOF NO ONE");
+        for call in calls {
+            let [now, _, _, retry_after, _] = decide(&mut promoted, call);
+            assert_eq!(now, allowed, "{call}, {hours} hours later");
+            assert!(retry_after <= 2 * 3_600_000, "{call}: {retry_after} ms are more than two windows");
+        }
+    }
 }
 
 /// What keeps a primary that is cut off from granting what its successor grants as well.

@@ -80,12 +80,14 @@ fn knows_atomic_migration(redis: &mut Connection) -> bool {
     ask::<Vec<Value>>(redis, "COMMAND INFO cluster|migrateslots") != [Value::Nil]
 }
 
-/// The values of all keys in the first slots, by the node that has them.
-fn dumps(cluster: &mut Cluster, at: usize, fleet: &Fleet, slots: usize) -> BTreeMap<String, Option<Vec<u8>>> {
+/// The values of all keys in the first slots and when they expire, at the node that has them.
+fn dumps(cluster: &mut Cluster, at: usize, fleet: &Fleet, slots: usize) -> BTreeMap<String, (Vec<u8>, i64)> {
     let mut redis = cluster.node(at).connect();
     let is_moving = |redis: &mut Connection, key: &str| ask::<usize>(redis, &format!("CLUSTER KEYSLOT {key}")) < slots;
     let keys: Vec<_> = fleet.keys().filter(|key| is_moving(&mut redis, key)).map(str::to_owned).collect();
-    keys.into_iter().map(|key| (key.clone(), ask(&mut redis, &format!("DUMP {key}")))).collect()
+    let mut dumped =
+        |key: &str| (ask(&mut redis, &format!("DUMP {key}")), ask(&mut redis, &format!("PEXPIRETIME {key}")));
+    keys.into_iter().map(|key| (key.clone(), dumped(&key))).collect()
 }
 
 fn assert_nothing_is_forgotten_or_counted_twice(
@@ -120,9 +122,14 @@ fn assert_nothing_is_forgotten_or_counted_twice(
     let mut redis = client.get_connection().unwrap();
     fleet.assert_exact(&mut redis);
     let before = dumps(&mut cluster, target, &fleet, slots);
-    assert!(before.len() == 15 * tags && before.values().all(Option::is_some));
+    assert_eq!(before.len(), 15 * tags);
     move_slots(&mut cluster, target, source, slots);
-    assert!(dumps(&mut cluster, source, &fleet, slots) == before, "the values of keys that moved");
+    for (key, (value, expiry)) in dumps(&mut cluster, source, &fleet, slots) {
+        assert!(value == before[&key].0, "the value of {key}, which moved");
+        // `MIGRATE` carries the time to live.
+        let later = expiry - before[&key].1;
+        assert!((0..600_000).contains(&later), "{key}, which moved, expires {later} ms later");
+    }
     fleet.assert_exact(&mut redis);
     fleet.assert_limits_are_had_exactly(&mut redis, fleet.all());
     for primary in 0..PRIMARIES {
