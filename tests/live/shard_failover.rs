@@ -1,6 +1,6 @@
 //! A primary of a cluster that is killed: its shard fails over, the others never notice.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::fleet::{CALLERS, Caller, Fleet, Way, assert_no_failures, connect_to};
 use crate::support::{Cluster, ask};
@@ -29,7 +29,7 @@ fn fleet(cluster: &mut Cluster) -> Fleet {
 
 #[test]
 fn a_primary_that_is_killed_under_load_is_followed_by_its_replica_and_the_other_shards_never_notice() {
-    let mut cluster = Cluster::with_replicas(SHARDS);
+    let mut cluster = Cluster::with_replicas_after(SHARDS, Duration::from_secs(2));
     let fleet = fleet(&mut cluster);
     let ports: Vec<u16> = (0..2 * SHARDS).map(|index| cluster.node(index).port()).collect();
     let limiters = |shard| shard * LIMITERS..(shard + 1) * LIMITERS;
