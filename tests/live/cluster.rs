@@ -3,7 +3,7 @@
 use redis::Value;
 use redis::cluster::ClusterClient;
 
-use crate::support::{Cluster, ask, decide, send, wait_until};
+use crate::support::{Cluster, ask, decide, error, error_of_words, send, wait_until};
 
 #[test]
 fn a_client_routes_by_the_first_argument() {
@@ -39,4 +39,27 @@ fn slots_with_limiters_move_to_another_node() {
         send::<Vec<i64>>(&mut to, &format!("RL.FIXED {key} 9 36500d 0")).is_ok_and(|reply| reply[2] == 5)
     });
     assert_eq!(decide(&mut to, &format!("RL.FIXED {key} 9 36500d"))[..3], [1, 9, 4]);
+}
+
+/// No command of the module takes two keys, so only blocks and scripts can ask for keys of several slots; the server refuses those as
+/// it does with any commands, and nothing is taken.
+#[test]
+fn keys_of_two_slots_in_a_transaction_or_a_script_are_refused_by_the_server() {
+    let cluster = Cluster::of(1);
+    let mut redis = cluster.connections().remove(0);
+    ask::<()>(&mut redis, "MULTI");
+    ask::<()>(&mut redis, "RL.FIXED one 5 36500d");
+    ask::<()>(&mut redis, "RL.FIXED two 5 36500d");
+    assert!(error(&mut redis, "EXEC").starts_with("CROSSSLOT "));
+    let both = b"redis.call('RL.FIXED', KEYS[1], 5, '36500d') return redis.call('RL.FIXED', KEYS[2], 5, '36500d')";
+    let declared = error_of_words(&mut redis, &[b"EVAL", both, b"2", b"one", b"two"]);
+    assert!(declared.starts_with("CROSSSLOT "), "{declared}");
+    assert_eq!(ask::<i64>(&mut redis, "DBSIZE"), 0, "nothing was taken");
+
+    // With one tag they share a slot, and are decided together.
+    ask::<()>(&mut redis, "MULTI");
+    ask::<()>(&mut redis, "RL.FIXED {user}:second 5 36500d");
+    ask::<()>(&mut redis, "RL.FIXED {user}:day 9 36500d");
+    let both: Vec<Vec<i64>> = ask(&mut redis, "EXEC");
+    assert_eq!((&both[0][..3], &both[1][..3]), (&[1, 5, 4][..], &[1, 9, 8][..]));
 }

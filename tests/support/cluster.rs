@@ -28,8 +28,15 @@ impl Cluster {
     /// Each primary has a replica that takes over soon after it is gone. A slot that nobody serves is no reason for the other
     /// primaries to serve nothing.
     pub fn with_replicas(primaries: usize) -> Self {
+        Self::with_replicas_after(primaries, Duration::from_secs(1))
+    }
+
+    /// The same, but a replica takes over only some time after its primary was silent for so long. On a machine that is busy a
+    /// primary may be silent for a second for nothing.
+    pub fn with_replicas_after(primaries: usize, silence: Duration) -> Self {
+        let silence = silence.as_millis().to_string();
         let options = || {
-            let options = Options::new().set("cluster-node-timeout", "1000");
+            let options = Options::new().set("cluster-node-timeout", &silence);
             let options = options.set("cluster-require-full-coverage", "no");
             options.set("cluster-replica-validity-factor", "0").set("repl-diskless-sync-delay", "0")
         };

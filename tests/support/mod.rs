@@ -16,7 +16,7 @@ pub use cluster::Cluster;
 pub use disk::Disk;
 pub use port::free_port;
 pub use proxy::Proxy;
-pub use replica::{offset, replica_of, wait_for_replicas, wait_until};
+pub use replica::{offset, replica_by, replica_of, wait_for_replicas, wait_until};
 pub use sentinel::Sentinels;
 pub use server::{Options, Server, module};
 pub use silent::Silent;

@@ -1,10 +1,12 @@
-//! What stands between a client and a server, and forgets connections, as a gateway does that is replaced.
+//! What stands between a client and a server: it takes its time, as a network does, and forgets connections, as a gateway does that is
+//! replaced.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use super::port::free_port;
 
@@ -17,6 +19,11 @@ pub struct Proxy {
 impl Proxy {
     /// In front of the server on this port.
     pub fn to(server: u16) -> Self {
+        Self::slowly_to(server, Duration::ZERO)
+    }
+
+    /// The same, but what is said takes so long at the least, each way.
+    pub fn slowly_to(server: u16, delay: Duration) -> Self {
         let port = free_port();
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("a free port");
         let forgotten = Arc::new(AtomicUsize::new(0));
@@ -28,7 +35,7 @@ impl Proxy {
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                     let forgotten = Arc::clone(&shared);
-                    thread::spawn(move || pass_on(from, to, || forgotten.load(Ordering::SeqCst) > made_at));
+                    thread::spawn(move || pass_on(from, to, delay, || forgotten.load(Ordering::SeqCst) > made_at));
                 }
             }
         });
@@ -45,11 +52,15 @@ impl Proxy {
     }
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream, is_forgotten: impl Fn() -> bool) {
-    let mut buffer = [0; 4_096];
+fn pass_on(mut from: TcpStream, mut to: TcpStream, delay: Duration, is_forgotten: impl Fn() -> bool) {
+    // Enough for what comes in during the delay.
+    let mut buffer = vec![0; 1 << 20];
     while let Ok(count) = from.read(&mut buffer)
         && count > 0
     {
+        if !delay.is_zero() {
+            thread::sleep(delay);
+        }
         if !is_forgotten() && to.write_all(&buffer[..count]).is_err() {
             return;
         }

@@ -10,9 +10,14 @@ use super::{ask, info};
 
 /// Starts a replica of `primary` and waits until it is online.
 pub fn replica_of(primary: &Server, options: Options) -> Server {
+    replica_by(primary, primary.port(), options)
+}
+
+/// The same for a replica that reaches its primary by another port.
+pub fn replica_by(primary: &Server, port: u16, options: Options) -> Server {
     let mut connection = primary.connect();
     ask::<()>(&mut connection, "CONFIG SET repl-diskless-sync-delay 0");
-    let replica = options.set("replicaof", &format!("127.0.0.1 {}", primary.port())).start();
+    let replica = options.set("replicaof", &format!("127.0.0.1 {port}")).start();
     // The primary may call a replica online that has not loaded what it was sent (Valkey 9.1), and the replica may call the
     // link up before the primary counts it for WAIT.
     let mut at_replica = replica.connect();
