@@ -72,6 +72,12 @@ pub fn digest(connection: &mut Connection) -> String {
     ask(connection, "DEBUG DIGEST")
 }
 
+/// Says that a test has nothing to show on this server, and why; scripts/matrix tells it.
+pub fn skip(reason: &str) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    println!("skipped: {test}: {reason}");
+}
+
 /// A field of `INFO`.
 pub fn info(connection: &mut Connection, section: &str, field: &str) -> Option<String> {
     let info: String = ask(connection, &format!("INFO {section}"));

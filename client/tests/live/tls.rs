@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::load::counter;
 use crate::processes::{in_processes, report, task};
-use crate::support::{Options, Server, ask, free_port, wait_until};
+use crate::support::{Options, Server, ask, free_port, skip, wait_until};
 
 /// An authority, and a certificate for 127.0.0.1 that it signed.
 fn make_certificates(folder: &Path) {
@@ -57,8 +57,7 @@ async fn a_server_is_asked_by_tls_if_its_certificate_can_be_trusted() {
     }
     // One that can do it asks for a certificate.
     if !Options::new().set("tls-port", "1").start_refused().contains("tls-cert-file configured") {
-        println!("skipped: this server was built without TLS");
-        return;
+        return skip("was built without TLS");
     }
     let certificates = TempDir::with_prefix("redis-rl-test-").unwrap();
     make_certificates(certificates.path());
