@@ -9,7 +9,7 @@ use redis::{Connection, Value};
 
 use crate::fleet::{Fleet, assert_no_failures};
 use crate::image::Image;
-use crate::support::{Cluster, ask, info, offset, wait_until};
+use crate::support::{Cluster, ask, info, offset, send, wait_until};
 
 /// The first primary of three has the slots from 0 on; tools move the first of them first.
 const PRIMARIES: usize = 3;
@@ -47,24 +47,49 @@ fn redis_cli(arguments: &[&str]) -> Result<(), String> {
 
 /// As an operator does: the tool moves slot by slot, `MIGRATE` carries the keys.
 fn reshard(cluster: &mut Cluster, from: usize, to: usize, slots: usize) {
-    let port = cluster.node(from).port();
-    let ids = [from, to].map(|index| id(&mut cluster.node(index).connect()));
-    let (address, slots) = (format!("127.0.0.1:{port}"), slots.to_string());
-    let [from, to] = [&ids[0], &ids[1]];
-    // Not before all nodes have heard of the last move.
-    wait_until("the nodes agree", || redis_cli(&["check", &address]).is_ok());
-    let done = redis_cli(&[
-        "reshard",
-        &address,
-        "--cluster-from",
-        from,
-        "--cluster-to",
-        to,
-        "--cluster-slots",
-        &slots,
-        "--cluster-yes",
-    ]);
-    done.unwrap_or_else(|told| panic!("{told}"));
+    let address = format!("127.0.0.1:{}", cluster.node(from).port());
+    let [mut source, mut target] = [from, to].map(|index| cluster.node(index).connect());
+    let [source_id, target_id] = [&mut source, &mut target].map(id);
+    loop {
+        let left = slots_below(slots, &mut source);
+        if left == 0 {
+            return;
+        }
+        // Not before all nodes have heard of the last move.
+        wait_until("the nodes agree", || redis_cli(&["check", &address]).is_ok());
+        let (ends, count) = (["--cluster-from", &source_id, "--cluster-to", &target_id], left.to_string());
+        let done =
+            redis_cli(&[&["reshard", &address], &ends[..], &["--cluster-slots", &count, "--cluster-yes"]].concat());
+        if let Err(told) = done {
+            // Valkey gives up on a step that a replica does not confirm within two seconds.
+            assert!(told.contains("NOREPLICAS"), "{told}");
+            wait_until("what was left open is closed", || close(&address, &mut target));
+        }
+    }
+}
+
+/// Whether no slot is half moved any more. What only a replica of the target holds open, the tool sees and can't close.
+fn close(address: &str, target: &mut Connection) -> bool {
+    let Err(told) = redis_cli(&["fix", address]) else { return true };
+    if let Some((_, rest)) = told.split_once("can't fix this slot yet").and(told.split_once("Fixing open slot ")) {
+        let slot = rest.split(|letter: char| !letter.is_ascii_digit()).next().expect("a number");
+        // Without its replica the target refuses this too.
+        let _ = send::<()>(target, &format!("CLUSTER SETSLOT {slot} STABLE"));
+    }
+    false
+}
+
+/// How many of the first slots a node has.
+fn slots_below(end: usize, redis: &mut Connection) -> usize {
+    let nodes: String = ask(redis, "CLUSTER NODES");
+    let own = nodes.lines().find(|line| line.contains("myself")).expect("the node itself");
+    let ranges = own.split(' ').skip(8).filter(|range| !range.starts_with('['));
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let [first, last] = [first, last].map(|slot| slot.parse::<usize>().unwrap());
+        (last + 1).min(end).saturating_sub(first)
+    };
+    ranges.map(count).sum()
 }
 
 /// As Valkey 9 does: the slots go over as a whole, by a stream of their own.
