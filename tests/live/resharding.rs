@@ -55,21 +55,21 @@ fn reshard(cluster: &mut Cluster, from: usize, to: usize, slots: usize) {
         if left == 0 {
             return;
         }
-        // Not before all nodes have heard of the last move.
-        wait_until("the nodes agree", || redis_cli(&["check", &address]).is_ok());
+        // Not before all nodes have heard of the last move, and of no other.
+        wait_until("the nodes agree, and no slot is open", || is_settled(&address, &mut target));
         let (ends, count) = (["--cluster-from", &source_id, "--cluster-to", &target_id], left.to_string());
         let done =
             redis_cli(&[&["reshard", &address], &ends[..], &["--cluster-slots", &count, "--cluster-yes"]].concat());
         if let Err(told) = done {
             // Valkey gives up on a step that a replica does not confirm within two seconds.
             assert!(told.contains("NOREPLICAS"), "{told}");
-            wait_until("what was left open is closed", || close(&address, &mut target));
         }
     }
 }
 
-/// Whether no slot is half moved any more. What only a replica of the target holds open, the tool sees and can't close.
-fn close(address: &str, target: &mut Connection) -> bool {
+/// Whether all nodes agree, and no slot is half moved any more. What only a replica of the target holds open, the tool sees and can't
+/// close.
+fn is_settled(address: &str, target: &mut Connection) -> bool {
     let Err(told) = redis_cli(&["fix", address]) else { return true };
     if let Some((_, rest)) = told.split_once("can't fix this slot yet").and(told.split_once("Fixing open slot ")) {
         let slot = rest.split(|letter: char| !letter.is_ascii_digit()).next().expect("a number");

@@ -62,7 +62,8 @@ impl Cluster {
     }
 
     fn start(primaries: usize, nodes: usize, options: impl Fn() -> Options) -> Self {
-        let nodes: Vec<Server> = (0..nodes).map(|_| options().set("cluster-enabled", "yes").start()).collect();
+        let nodes: Vec<Server> =
+            (0..nodes).map(|_| options().set("cluster-enabled", "yes").in_memory().start()).collect();
         let first = nodes[0].port();
         for (index, node) in nodes.iter().enumerate() {
             let mut connection = node.connect();

@@ -23,6 +23,8 @@ pub struct Options {
     binary: PathBuf,
     settings: Vec<String>,
     clock: bool,
+    /// Where its folder is made.
+    place: PathBuf,
     /// What a sentinel's file says; it needs one, since it writes there what it learns.
     sentinel: Option<String>,
     disk: Option<Disk>,
@@ -37,6 +39,7 @@ impl Options {
             binary: std::env::var_os("RL_SERVER").unwrap_or_else(|| "redis-server".into()).into(),
             settings: settings.map(str::to_owned).to_vec(),
             clock: false,
+            place: std::env::temp_dir(),
             sentinel: None,
             disk: None,
         }
@@ -44,7 +47,17 @@ impl Options {
 
     /// A sentinel, with these lines in its file.
     pub fn sentinel(lines: &str) -> Self {
-        Self { sentinel: Some(lines.to_owned()), ..Self::new().module(None).bare() }
+        Self { sentinel: Some(lines.to_owned()), ..Self::new().module(None).bare().in_memory() }
+    }
+
+    /// The server's folder is in memory, where the machine has such a place. Sentinels and the nodes of a cluster wait for the disk before
+    /// they vote, and a disk that others keep busy may take seconds for that.
+    pub fn in_memory(mut self) -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() {
+            self.place = memory.to_owned();
+        }
+        self
     }
 
     pub fn module(mut self, module: Option<PathBuf>) -> Self {
@@ -81,16 +94,20 @@ impl Options {
     }
 
     pub fn start(self) -> Server {
-        let folder = TempDir::with_prefix("redis-rl-test-").unwrap();
+        let folder = self.folder();
         let clock = self.clock.then(|| Clock::new(folder.path()));
         let mut server = Server { options: self, folder, clock, process: None, port: 0 };
         server.start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
         server
     }
 
+    fn folder(&self) -> TempDir {
+        TempDir::with_prefix_in("redis-rl-test-", &self.place).unwrap()
+    }
+
     /// The log of a server that must refuse to start.
     pub fn start_refused(self) -> String {
-        let folder = TempDir::with_prefix("redis-rl-test-").unwrap();
+        let folder = self.folder();
         let mut server = Server { options: self, folder, clock: None, process: None, port: 0 };
         server.start().expect_err("the server should not have started")
     }
