@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use tonic::Code;
@@ -34,12 +34,13 @@ async fn an_axum_server_limits_its_callers_together() {
     let (_one, first) = start("axum", &server);
     let (_two, second) = start("axum", &server);
 
-    let mut admitted = 0;
+    let (began, mut admitted) = (Instant::now(), 0);
     for request in 0..150 {
         let address = if request % 2 == 0 { &first } else { &second };
         let answer = get(address, &[("x-api-key", "alice")]).await;
         match answer.status {
-            200 => admitted += 1,
+            // What a busy machine made an outage of is not Redis' decision.
+            200 => admitted += u64::from(answer.header("x-ratelimit-remaining").is_some()),
             429 => {
                 assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{answer:?}");
                 assert_eq!(answer.header("retry-after"), Some("1"), "{answer:?}");
@@ -48,8 +49,9 @@ async fn an_axum_server_limits_its_callers_together() {
             _ => panic!("{answer:?}"),
         }
     }
-    // 100, and what came back in the seconds that this may have taken.
-    assert!((100..=110).contains(&admitted), "{admitted}");
+    // 100, and what came back meanwhile.
+    let most = 101 + began.elapsed().as_secs() * 100 / 60;
+    assert!(admitted <= most && admitted >= 90, "{admitted} of {most}");
     assert_eq!(get(&first, &[("x-api-key", "bob")]).await.status, 200);
     assert_eq!(get(&first, &[]).await.status, 200, "by its address");
 }
@@ -68,10 +70,16 @@ async fn an_axum_server_goes_on_while_redis_is_away() {
         assert_eq!(answer.header("x-ratelimit-remaining"), None, "{request}: nobody knows: {answer:?}");
     }
     server.revive();
-    sleep(Duration::from_secs(1)).await;
-    let answer = get(&address, &[("x-api-key", "alice")]).await;
-    assert_eq!((answer.status, answer.header("x-ratelimit-limit")), (200, Some("100")), "{answer:?}");
-    assert!(answer.header("x-ratelimit-remaining").is_some(), "{answer:?}");
+    let began = Instant::now();
+    loop {
+        sleep(Duration::from_millis(100)).await;
+        let answer = get(&address, &[("x-api-key", "alice")]).await;
+        if answer.header("x-ratelimit-remaining").is_some() {
+            assert_eq!((answer.status, answer.header("x-ratelimit-limit")), (200, Some("100")), "{answer:?}");
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "Redis does not decide again: {answer:?}");
+    }
 }
 
 #[tokio::test]
