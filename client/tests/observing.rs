@@ -1,13 +1,14 @@
 //! What operators see: metrics and log lines.
 #![allow(clippy::unwrap_used)]
 
+mod recorded;
+
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::recorded::{Log, recorded};
 use http::{Request, Response};
-use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use metrics_util::debugging::{DebugValue, Snapshotter};
 use redis_rl_client::http::{KeyBy, RateLimitLayer};
 use redis_rl_client::{HOUR, Limiter, Outage, Policy};
 use tokio::time::advance;
@@ -30,37 +31,14 @@ fn counted(metrics: &Snapshotter) -> BTreeMap<String, String> {
     entries.collect()
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn lines(&self) -> Vec<String> {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap().lines().map(str::to_owned).collect()
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Runs with a log and metrics of its own, in paused time.
+/// In paused time.
 fn observed(test: impl AsyncFnOnce(Log, Snapshotter)) {
-    let recorder = DebuggingRecorder::new();
-    let (log, metrics) = (Log::default(), recorder.snapshotter());
-    let writer = log.clone();
-    let subscriber =
-        tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(move || writer.clone()).finish();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    tracing::subscriber::with_default(subscriber, || {
-        metrics::with_local_recorder(&recorder, || runtime.block_on(test(log, metrics)));
-    });
+    recorded(&runtime, test);
+}
+
+fn lines(log: &Log) -> Vec<String> {
+    log.text().lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -100,7 +78,7 @@ fn an_outage_shows_in_metrics_and_log() {
         is("ratelimit_breaker_state{server=127.0.0.1:1}", "1");
         is("ratelimit_redis_seconds{}", "10 values");
 
-        let lines = log.lines();
+        let lines = lines(&log);
         assert_eq!(lines.iter().filter(|line| line.contains("the outage policy decides")).count(), 2, "{lines:#?}");
         assert_eq!(lines.iter().filter(|line| line.contains("is not asked until it does")).count(), 1, "{lines:#?}");
         assert!(
@@ -127,7 +105,7 @@ fn a_fault_of_configuration_is_logged_once_a_minute_and_counted_each_time() {
             Some("5"),
             "{counted:?}"
         );
-        let lines = log.lines();
+        let lines = lines(&log);
         let reported: Vec<_> = lines.iter().filter(|line| line.trim_start().starts_with("ERROR")).collect();
         assert_eq!(reported.len(), 2, "at 0 s and 87 s: {lines:#?}");
         assert!(reported[0].contains("WRONGTYPE the key holds a fixed window limiter"), "{lines:#?}");
@@ -144,7 +122,7 @@ fn a_limit_that_can_count_nobody_is_logged_once_a_minute() {
             let response = layer.layer(serve).oneshot(Request::new(())).await.unwrap();
             assert_eq!(response.status(), 503);
         }
-        let lines = log.lines();
+        let lines = lines(&log);
         assert_eq!(lines.len(), 1, "{lines:#?}");
         assert!(lines[0].trim_start().starts_with("ERROR"), "{lines:#?}");
         assert!(lines[0].contains("no header can have the name \"x api key\""), "{lines:#?}");
@@ -158,9 +136,9 @@ fn an_unknown_number_of_nodes_is_warned_of() {
         for known in [builder().nodes(4), builder().on_outage(Outage::Open), builder().on_outage(Outage::Closed)] {
             known.connect_lazy().unwrap();
         }
-        assert_eq!(log.lines().len(), 0, "{:?}", log.lines());
+        assert_eq!(lines(&log).len(), 0, "{:?}", lines(&log));
         builder().connect_lazy().unwrap();
-        assert_eq!(log.lines().len(), 1, "{:?}", log.lines());
-        assert!(log.lines()[0].contains("the number of nodes is not set"), "{:?}", log.lines());
+        assert_eq!(lines(&log).len(), 1, "{:?}", lines(&log));
+        assert!(lines(&log)[0].contains("the number of nodes is not set"), "{:?}", lines(&log));
     });
 }

@@ -24,6 +24,8 @@ mod outage;
 mod processes;
 #[allow(dead_code, reason = "shared with the test of the README, which needs other parts")]
 mod programs;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod runtimes;
 mod same;
 mod seeds;

@@ -1,10 +1,8 @@
 //! What operators see of real servers.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use metrics_util::debugging::{DebugValue, Snapshotter};
 use redis_rl_client::{Limiter, Outage, Source};
 use tokio::time::{Instant, sleep};
 
@@ -12,37 +10,11 @@ use crate::answers::policies;
 use crate::fake::FakeSentinel;
 use crate::lifecycle::{open_the_breaker, runtime};
 use crate::load::counter;
+use crate::recorded::{Log, recorded};
 use crate::support::{Options, Server, ask, free_port, wait_until};
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Runs with a log and metrics of its own.
 fn observed(test: impl AsyncFnOnce(Log, Snapshotter)) {
-    let recorder = DebuggingRecorder::new();
-    let (log, metrics) = (Log::default(), recorder.snapshotter());
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    tracing::subscriber::with_default(subscriber, || {
-        metrics::with_local_recorder(&recorder, || runtime().block_on(test(log, metrics)));
-    });
+    recorded(&runtime(), test);
 }
 
 #[test]

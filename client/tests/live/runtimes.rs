@@ -31,15 +31,21 @@ async fn assert_decided_within(longest: Duration, limiter: &Limiter, what: &str)
     }
 }
 
-#[test]
-fn a_server_that_is_back_is_seen_where_the_runtime_runs_only_for_each_call() {
-    let runtime = runtime();
-    let _alone = runtime.block_on(alone());
+/// A server that has just come back, and a limiter that leaves it alone.
+fn back_after_an_outage(runtime: &Runtime) -> (Server, Limiter) {
     let mut server = Server::new();
     let limiter = set_up(Limiter::builder(url(&server)));
     server.kill();
     runtime.block_on(open_the_breaker(&limiter));
     server.revive();
+    (server, limiter)
+}
+
+#[test]
+fn a_server_that_is_back_is_seen_where_the_runtime_runs_only_for_each_call() {
+    let runtime = runtime();
+    let _alone = runtime.block_on(alone());
+    let (_server, limiter) = back_after_an_outage(&runtime);
     let began = Instant::now();
     while runtime.block_on(limiter.check(&counter(), "alice")).source != Source::Redis {
         assert!(began.elapsed() < RECOVERY, "nobody looks whether the server answers again");
@@ -51,11 +57,7 @@ fn a_server_that_is_back_is_seen_where_the_runtime_runs_only_for_each_call() {
 fn a_server_that_is_back_is_seen_where_a_caller_never_pauses() {
     let runtime = runtime();
     let _alone = runtime.block_on(alone());
-    let mut server = Server::new();
-    let limiter = set_up(Limiter::builder(url(&server)));
-    server.kill();
-    runtime.block_on(open_the_breaker(&limiter));
-    server.revive();
+    let (_server, limiter) = back_after_an_outage(&runtime);
     let checks = async move {
         let began = Instant::now();
         while limiter.check(&counter(), "alice").await.source != Source::Redis {
