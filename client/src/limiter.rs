@@ -161,7 +161,7 @@ impl Limiter {
     /// What a check would be told now, by this policy's numbers, with nothing taken: `remaining` and `reset_after` are those before it.
     pub async fn peek(&self, policy: &Policy, subject: impl AsRef<[u8]>) -> Result<Decision, Error> {
         let key = self.key(policy, subject.as_ref());
-        let decision = self.ask(policy, &key, Cost::new(0).unwrap_or(Cost::ONE)).await?;
+        let decision = self.ask(policy, &key, Cost::ZERO).await?;
         Ok(self.answer(policy, decision, self.source()))
     }
 
@@ -276,7 +276,7 @@ impl Limiter {
         self.noted(decided)
     }
 
-    async fn send(&self, servers: &Servers, command: Command) -> Result<Option<Reply>, Error> {
+    async fn send(&self, servers: &Servers, command: Command<'_>) -> Result<Option<Reply>, Error> {
         let asked = tokio::time::Instant::now();
         let reply = servers.ask(&command).await;
         self.0.observer.asked(asked.elapsed());

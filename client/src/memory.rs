@@ -120,11 +120,11 @@ fn refund_log(bytes: &mut Vec<u8>, amount: Cost, age: Option<Age>, now: Micros) 
         }
         carry_out(&plan, Some(bytes))
     });
-    let told = match &next {
-        Some(Held::Log(bytes)) => limiter.peek(log(bytes), now, Cost::ONE),
-        _ => limiter.peek(log(bytes), now, Cost::ONE),
+    let present = match &next {
+        Some(Held::Log(fresh)) => fresh,
+        _ => &*bytes,
     };
-    (Ok(Some(told)), next)
+    (Ok(Some(limiter.peek(log(present), now, Cost::ONE))), next)
 }
 
 /// Carries a plan out in the bytes it was made for, or in new ones.

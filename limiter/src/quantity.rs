@@ -35,6 +35,8 @@ pub type Capacity = Units;
 pub type Cost = Units;
 
 impl Units {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
     /// What a call takes unless it says otherwise.
     pub const ONE: Self = Self(1);
 

@@ -82,8 +82,8 @@ impl Directory {
     }
 
     /// Asks the server that serves the key.
-    pub async fn ask(&self, command: &Command, until: Instant) -> Result<Value, Failure> {
-        let slot = slot_of(&command.key);
+    pub async fn ask(&self, command: &Command<'_>, until: Instant) -> Result<Value, Failure> {
+        let slot = slot_of(command.key);
         let mut link = match self.serving(slot) {
             Some(link) => link,
             None => self.first_look(slot, until).await?,

@@ -85,6 +85,11 @@ impl Connection {
 }
 
 impl State {
+    /// The connection with this number, unless another one has taken its place.
+    fn current(&mut self, number: u64) -> Option<&mut Connection> {
+        self.connection.as_mut().filter(|current| current.number == number)
+    }
+
     fn is_connected(&self) -> bool {
         self.connection.as_ref().is_some_and(|connection| !connection.is_over())
     }
@@ -250,12 +255,12 @@ impl Link {
         send: impl AsyncFnOnce(MultiplexedConnection) -> Result<Value, RedisError>,
     ) -> Result<Value, Failure> {
         let connection = self.connection(until).await?;
-        if let Some(current) = self.0.state().connection.as_mut() {
+        if let Some(current) = self.0.state().current(connection.number) {
             current.waiting_since.get_or_insert_with(Instant::now);
         }
         let replied = timeout_at(until, send(connection.redis)).await;
         let mut state = self.0.state();
-        let current = state.connection.as_mut().filter(|current| current.number == connection.number);
+        let current = state.current(connection.number);
         match replied {
             Err(_) => {
                 if current.and_then(|current| current.waiting_since).is_some_and(|since| since.elapsed() >= SILENCE) {

@@ -33,16 +33,16 @@ pub(crate) enum Address {
 }
 
 /// A command whose argument 1 is the key.
-pub(crate) struct Command {
-    key: String,
+pub(crate) struct Command<'a> {
+    key: &'a str,
     command: redis::Cmd,
 }
 
-impl Command {
-    pub fn new(name: &str, key: &str, arguments: &[&str]) -> Self {
+impl<'a> Command<'a> {
+    pub fn new(name: &str, key: &'a str, arguments: &[&str]) -> Self {
         let mut command = redis::cmd(name);
         command.arg(key).arg(arguments);
-        Self { key: key.to_owned(), command }
+        Self { key, command }
     }
 }
 
@@ -119,7 +119,7 @@ impl Servers {
     }
 
     /// Asks, and waits for the reply until the deadline. `None` is a null. The command runs once at most.
-    pub async fn ask(&self, command: &Command) -> Result<Option<Reply>, Error> {
+    pub async fn ask(&self, command: &Command<'_>) -> Result<Option<Reply>, Error> {
         runtime()?;
         let until = Instant::now() + self.deadline;
         let answered = match &self.route {
@@ -151,7 +151,7 @@ fn runtime() -> Result<(), Error> {
     Handle::try_current().map(drop).map_err(|_| Error::new(ErrorKind::Invalid, text))
 }
 
-async fn ask_single(link: &Link, command: &Command, until: Instant) -> Result<Value, Failure> {
+async fn ask_single(link: &Link, command: &Command<'_>, until: Instant) -> Result<Value, Failure> {
     match link.call(&command.command, until).await {
         // Its name may lead to the primary by now. It did not run the command.
         Err(Failure::Redirected(Redirect::ReadOnly, _)) if link.renew() => link.call(&command.command, until).await,
