@@ -29,6 +29,7 @@
 //! | [`decision`] | the answer to a call |
 //! | [`limiter`] | what every algorithm has in common |
 //! | [`fixed_window`], [`sliding_window`], [`sliding_log`], [`token_bucket`], [`leaky_bucket`] | the algorithms, one a file |
+//! | [`lease`] | slices of a token bucket for nodes that decide alone until theirs is used up |
 //! | [`layout`] | states as bytes, which trusts none of them |
 
 #![forbid(unsafe_code)]
@@ -37,6 +38,7 @@ pub mod decision;
 pub mod fixed_window;
 pub mod layout;
 pub mod leaky_bucket;
+pub mod lease;
 pub mod limiter;
 pub mod quantity;
 pub mod sliding_log;
