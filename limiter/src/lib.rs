@@ -33,12 +33,15 @@
 
 #![forbid(unsafe_code)]
 
+mod allocation;
 pub mod decision;
 pub mod fixed_window;
 pub mod layout;
 pub mod leaky_bucket;
 pub mod limiter;
+mod page;
 pub mod quantity;
+mod rows;
 pub mod sliding_log;
 pub mod sliding_window;
 pub mod token_bucket;
@@ -47,7 +50,7 @@ pub use decision::{Decision, Outcome, RetryAfter};
 pub use fixed_window::FixedWindow;
 pub use leaky_bucket::LeakyBucket;
 pub use limiter::{Fact, Limiter, LimiterState, Refundable};
-pub use quantity::{Age, ArgumentError, Capacity, Cost, Limit, Micros, Rate, Window};
+pub use quantity::{Age, ArgumentError, Capacity, Cost, Limit, Micros, Name, Rate, Window};
 pub use sliding_log::{SlidingLog, TooManyEntries};
 pub use sliding_window::SlidingWindow;
 pub use token_bucket::{Debit, TokenBucket};

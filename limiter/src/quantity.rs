@@ -180,6 +180,30 @@ impl Age {
     }
 }
 
+/// Who holds something: any 1 to 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name<'a>(&'a [u8]);
+
+impl<'a> Name<'a> {
+    /// The most bytes.
+    pub const LONGEST: usize = 64;
+
+    /// `None` if there are no bytes or more than 64.
+    pub const fn new(bytes: &'a [u8]) -> Option<Self> {
+        if bytes.is_empty() || bytes.len() > Self::LONGEST { None } else { Some(Self(bytes)) }
+    }
+
+    /// The bytes.
+    pub const fn get(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Any bytes. `argument` is the name that an error gives.
+    pub fn parse(argument: &'static str, text: &'a [u8]) -> Result<Self, ArgumentError> {
+        Self::new(text).ok_or(ArgumentError { argument, allowed: "1 to 64 bytes" })
+    }
+}
+
 /// Units per time, kept exactly: a fraction of units per microsecond in lowest terms, both terms from 1 to 2^63 − 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {

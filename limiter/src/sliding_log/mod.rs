@@ -38,14 +38,12 @@
 //! | `sums` | how many units blocks hold |
 //! | `ring` | entries in order: looking |
 //! | `writer` | entries in order: changing |
-//! | `page` | bytes, and which were touched |
 //!
 //! Source: the log of timestamps in a sorted set, as in ClassDojo, "Better Rate Limiting With Redis Sorted Sets", 2015; here with costs,
 //! and in 7 bytes instead of 126.
 
 mod block;
 mod head;
-mod page;
 mod ring;
 mod shape;
 mod sums;
@@ -55,12 +53,12 @@ use std::ops::Range;
 
 use self::block::Entry;
 use self::head::Head;
-pub use self::page::Touched;
 use self::ring::{Position, Ring};
 use self::shape::Shape;
 use self::writer::{Writer, moved};
 use crate::decision::{Decision, Outcome, RetryAfter, millis};
 use crate::limiter::Fact;
+pub use crate::page::Touched;
 use crate::quantity::{Age, Cost, Limit, Micros, Window};
 
 /// A limit for any stretch of time as long as the window.
