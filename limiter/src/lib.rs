@@ -1,8 +1,8 @@
 //! Exact rate-limiting algorithms as pure functions.
 //!
-//! A limiter here is a value, and deciding is a function (a [log](sliding_log) is too big for that and works on bytes): the state that was stored goes in, with the time and the cost
+//! A limiter here is a value, and deciding is a function (a [log](sliding_log) and [holders](concurrency) are too big for that and work on bytes): the state that was stored goes in, with the time and the cost
 //! of the call; a [`Decision`] and the state to store come out. Nothing in this crate reads a clock, does I/O or uses floating
-//! point, and only a log that grows allocates, so whoever holds the state (a Redis module, a process's own memory, a test) gets the same
+//! point, and only what grows allocates, so whoever holds the state (a Redis module, a process's own memory, a test) gets the same
 //! answer to the last unit.
 //!
 //! ```
@@ -28,12 +28,13 @@
 //! | [`quantity`] | limits, costs, windows, rates and times, each checked when it is made; their parsers are the command line's grammar |
 //! | [`decision`] | the answer to a call |
 //! | [`limiter`] | what every algorithm has in common |
-//! | [`fixed_window`], [`sliding_window`], [`sliding_log`], [`token_bucket`], [`leaky_bucket`] | the algorithms, one a file |
+//! | [`fixed_window`], [`sliding_window`], [`sliding_log`], [`token_bucket`], [`leaky_bucket`], [`concurrency`] | the algorithms, one a file |
 //! | [`layout`] | states as bytes, which trusts none of them |
 
 #![forbid(unsafe_code)]
 
 mod allocation;
+pub mod concurrency;
 pub mod decision;
 pub mod fixed_window;
 pub mod layout;
@@ -46,6 +47,7 @@ pub mod sliding_log;
 pub mod sliding_window;
 pub mod token_bucket;
 
+pub use concurrency::{Concurrency, TooManyHolders};
 pub use decision::{Decision, Outcome, RetryAfter};
 pub use fixed_window::FixedWindow;
 pub use leaky_bucket::LeakyBucket;

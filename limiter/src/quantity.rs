@@ -102,12 +102,15 @@ impl Micros {
 pub struct Window(u64);
 
 impl Window {
-    const MIN: u64 = 1_000;
-    const MAX: u64 = 36_500 * DAY;
+    const LEAST: u64 = 1_000;
+    const MOST: u64 = 36_500 * DAY;
+
+    /// 36500 days.
+    pub const MAX: Self = Self(Self::MOST);
 
     /// From microseconds; `None` outside 1 ms … 36500 d.
     pub const fn from_micros(micros: u64) -> Option<Self> {
-        if Self::MIN <= micros && micros <= Self::MAX { Some(Self(micros)) } else { None }
+        if Self::LEAST <= micros && micros <= Self::MOST { Some(Self(micros)) } else { None }
     }
 
     /// Its length in microseconds.
@@ -164,7 +167,7 @@ impl Age {
 
     /// From microseconds; `None` above 36500 d.
     pub const fn from_micros(micros: u64) -> Option<Self> {
-        if micros <= Window::MAX { Some(Self(micros)) } else { None }
+        if micros <= Window::MOST { Some(Self(micros)) } else { None }
     }
 
     /// Its length in microseconds.

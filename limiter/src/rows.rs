@@ -19,7 +19,7 @@
 //! Nothing here is believed: numbers of a row may be any, names may be there twice, and what is outside is not touched.
 
 use crate::allocation::{allocated, around};
-use crate::page::{Page, u64_at};
+use crate::page::Page;
 use crate::quantity::Name;
 
 /// The most rows.
@@ -86,61 +86,67 @@ impl<const N: usize> Shape<N> {
     }
 }
 
+/// Eight bytes of a row.
+type Word = [u8; WORD];
+
 /// A name to look for.
 #[derive(Clone, Copy)]
 pub(crate) struct Sought<'a> {
     name: &'a [u8],
-    /// Where in a slot its last word is, and the word as it is there.
+    /// Which word of a slot is its last one, and that word as it is there.
     last_at: usize,
-    last: u64,
+    last: Word,
 }
 
 impl<'a> Sought<'a> {
     pub(crate) fn new(name: Name<'a>) -> Self {
         let name = name.get();
-        let last_at = name.len().saturating_sub(1) / WORD * WORD;
+        let last_at = name.len().saturating_sub(1) / WORD;
         let mut last = [0; WORD];
-        last.iter_mut().zip(name.iter().skip(last_at)).for_each(|(byte, of)| *byte = *of);
-        Self { name, last_at, last: u64::from_le_bytes(last) }
+        last.iter_mut().zip(name.iter().skip(last_at * WORD)).for_each(|(byte, of)| *byte = *of);
+        Self { name, last_at, last }
     }
 }
 
 /// A row to read.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a, const N: usize> {
-    slot: usize,
-    bytes: &'a [u8],
+    slot: &'a [Word],
+    numbers: &'a [Word; N],
 }
 
 impl<'a, const N: usize> Row<'a, N> {
-    /// A number of the row. The first has at most 56 bits.
-    pub(crate) fn number(self, index: usize) -> u64 {
-        let number = self.word(index);
-        if index == 0 { number & FIRST_NUMBER } else { number }
+    /// `None` if there are too few words.
+    fn of(words: &'a [Word]) -> Option<Self> {
+        let (slot, numbers) = words.split_last_chunk()?;
+        Some(Self { slot, numbers })
     }
 
+    /// The numbers of the row. The first has at most 56 bits.
     pub(crate) fn numbers(self) -> [u64; N] {
-        std::array::from_fn(|index| self.number(index))
+        let mut numbers = self.numbers.map(u64::from_le_bytes);
+        if let Some(first) = numbers.first_mut() {
+            *first &= FIRST_NUMBER;
+        }
+        numbers
     }
 
     /// Whose row it is. Of a row that somebody planted it may be empty.
     pub(crate) fn name(self) -> &'a [u8] {
-        self.bytes.get(..self.length().min(self.slot)).unwrap_or_default()
+        let slot = self.slot.as_flattened();
+        slot.get(..self.length()).unwrap_or(slot)
     }
 
     /// Whether it is the row of this name.
     pub(crate) fn is(self, sought: Sought<'_>) -> bool {
-        u64_at(self.bytes, sought.last_at) == sought.last
+        self.slot.get(sought.last_at) == Some(&sought.last)
             && self.length() == sought.name.len()
             && self.name() == sought.name
     }
 
+    /// Bytes of the name.
     fn length(self) -> usize {
-        (self.word(0) >> LENGTH_AT) as usize
-    }
-
-    fn word(self, index: usize) -> u64 {
-        u64_at(self.bytes, self.slot + index * WORD)
+        self.numbers.first().map_or(0, |first| (u64::from_le_bytes(*first) >> LENGTH_AT) as usize)
     }
 }
 
@@ -148,8 +154,9 @@ impl<'a, const N: usize> Row<'a, N> {
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a, const N: usize> {
     shape: Shape<N>,
+    count: usize,
     /// Those in use.
-    bytes: &'a [u8],
+    words: &'a [Word],
 }
 
 impl<'a, const N: usize> Rows<'a, N> {
@@ -166,7 +173,8 @@ impl<'a, const N: usize> Rows<'a, N> {
         let plausible = bytes.len() == shape.length()
             && (1..=Shape::<N>::MOST_CAPACITY).contains(&shape.capacity)
             && count <= shape.capacity.min(MOST);
-        plausible.then_some(Self { shape, bytes: rows.get(..count * shape.row())? })
+        let words = rows.get(..count * shape.row())?.as_chunks().0;
+        plausible.then_some(Self { shape, count, words })
     }
 
     pub(crate) fn shape(self) -> Shape<N> {
@@ -174,19 +182,11 @@ impl<'a, const N: usize> Rows<'a, N> {
     }
 
     pub(crate) fn count(self) -> usize {
-        self.bytes.len() / self.shape.row()
+        self.count
     }
 
-    pub(crate) fn iter(self) -> impl ExactSizeIterator<Item = Row<'a, N>> {
-        let slot = self.shape.slot;
-        self.bytes.chunks_exact(self.shape.row()).map(move |bytes| Row { slot, bytes })
-    }
-
-    /// The row of this index; one of zeros if there is none.
-    pub(crate) fn row(self, index: usize) -> Row<'a, N> {
-        let from = index.saturating_mul(self.shape.row());
-        let bytes = self.bytes.get(from..from.saturating_add(self.shape.row())).unwrap_or_default();
-        Row { slot: self.shape.slot, bytes }
+    pub(crate) fn iter(self) -> impl Iterator<Item = Row<'a, N>> + Clone {
+        self.words.chunks_exact(self.shape.row() / WORD).filter_map(Row::of)
     }
 }
 
@@ -212,25 +212,19 @@ impl<'p, 'a, const N: usize> Writer<'p, 'a, N> {
         Self { page, at, shape, count: 0 }
     }
 
-    pub(crate) fn rows(&self) -> Option<Rows<'_, N>> {
-        let rows = self.page.bytes().get(self.row_at(0)..self.row_at(self.count))?;
-        Some(Rows { shape: self.shape, bytes: rows })
-    }
-
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// The row of this index.
-    pub(crate) fn row(&self, index: usize) -> Row<'_, N> {
-        let bytes = self.page.bytes().get(self.row_at(index)..self.row_at(index + 1)).unwrap_or_default();
-        Row { slot: self.shape.slot, bytes }
+    pub(crate) fn row(&self, index: usize) -> Option<Row<'_, N>> {
+        Row::of(self.page.bytes().get(self.row_at(index)..self.row_at(index + 1))?.as_chunks().0)
     }
 
     /// Gives a row other numbers.
     pub(crate) fn set(&mut self, index: usize, numbers: [u64; N]) {
         if index < self.count {
-            let length = self.row(index).length();
+            let length = self.row(index).map_or(0, Row::length);
             self.put_numbers(index, length, numbers);
         }
     }
@@ -445,7 +439,7 @@ mod tests {
             bytes[BEFORE..BEFORE + HEAD].copy_from_slice(&shape.head(count));
             let rows = Rows::<3>::read(&bytes[BEFORE..]).unwrap();
             for row in rows.iter() {
-                assert!(row.name().len() <= 64 && row.number(0) < 1 << 56);
+                assert!(row.name().len() <= 64 && row.numbers()[0] < 1 << 56);
                 let _ = row.is(sought(&name(round as u64)));
             }
             let mut page = Page::new(&mut bytes);
