@@ -124,10 +124,15 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Nothing,
-    /// A holder gets a place, or its place at this index other numbers.
-    Hold {
-        holder: Name<'n>,
-        index: Option<usize>,
+    /// A new holder gets a place.
+    Add {
+        holder: [u8; Name::LONGEST],
+        length: usize,
+        numbers: [u64; NUMBERS],
+    },
+    /// The place at this index gets other numbers.
+    Renew {
+        index: usize,
         numbers: [u64; NUMBERS],
     },
     /// The place at this index comes back.
