@@ -10,7 +10,7 @@
 //! ```
 //! use rl_limiter::layout::Stored;
 //! use rl_limiter::concurrency::Request;
-//! use rl_limiter::{Concurrency, Limit, Micros, Name, Window};
+//! use rl_limiter::{Concurrency, Limit, Micros, Name, Plan, Window};
 //!
 //! // Five at once; who is not heard of for half a minute is gone.
 //! let limiter = Concurrency::new(Limit::new(5).unwrap(), Window::parse("ttl", b"30").unwrap());
@@ -42,6 +42,7 @@ use crate::decision::{Decision, Outcome, RetryAfter, millis};
 use crate::layout;
 use crate::limiter::Fact;
 use crate::page::{Page, Touched, u64_at};
+use crate::plan;
 use crate::quantity::{Cost, Limit, MAX_EXACT, Micros, Name, Window};
 use crate::rows::{self, Row, Rows, Shape, Sought, Writer};
 
@@ -208,7 +209,7 @@ impl Concurrency {
             return Ok(Outcome { decision, next: None });
         }
         if !allowed && held.is_none() {
-            return Ok(Outcome { decision, next: state.and_then(|state| state.seen_from(now)) });
+            return Ok(Outcome { decision, next: survey.only_seen(state) });
         }
         if held.is_none() && survey.live >= most.min(MOST_HOLDERS) {
             return Err(TooManyHolders);
@@ -237,22 +238,33 @@ struct Survey<'a> {
     last: Micros,
     /// Places that are held, the caller's among them.
     live: usize,
-    /// Whether some have expired, or end later than their ttl from now.
-    stale: bool,
+    /// Whether some have expired.
+    expired: bool,
+    /// Whether some end later than their ttl from now.
+    later: bool,
 }
 
 impl<'a> Survey<'a> {
     fn of(state: Option<State<'a>>, now: Micros, holder: Option<Name<'_>>) -> Self {
-        let mut survey = Self { now, own: None, others: 0, first: (Micros::MAX, 0), last: now, live: 0, stale: false };
+        let mut survey = Self {
+            now,
+            own: None,
+            others: 0,
+            first: (Micros::MAX, 0),
+            last: now,
+            live: 0,
+            expired: false,
+            later: false,
+        };
         let Some(state) = state else { return survey };
         let sought = holder.map(Sought::new);
         for (index, row) in state.rows.iter().enumerate() {
             let place = Place::seen(row, now);
             if place.expiry <= now {
-                survey.stale = true;
+                survey.expired = true;
                 continue;
             }
-            survey.stale |= place.ends_later(row);
+            survey.later |= place.ends_later(row);
             survey.live += 1;
             if survey.own.is_none() && sought.is_some_and(|sought| row.is(sought)) {
                 survey.own = Some((index, place));
@@ -265,6 +277,13 @@ impl<'a> Survey<'a> {
             }
         }
         survey
+    }
+
+    /// What a call that takes nothing does: holders keep their places when the clock went back, for their ttl from now at most.
+    fn only_seen(&self, state: Option<State<'a>>) -> Option<Plan> {
+        let state = state.filter(|_| self.later)?;
+        let last = self.own.map_or(self.last, |(_, place)| self.last.max(place.expiry));
+        Some(Plan::new(Some(state), self, state.limit, Change::Nothing, last))
     }
 
     /// Milliseconds, rounded up, until the others have given back so many units by expiring.
@@ -405,7 +424,7 @@ impl<'a> State<'a> {
     pub fn release(&self, now: Micros, holder: Name<'_>) -> (u64, Option<Plan>) {
         let survey = Survey::of(Some(*self), now, Some(holder));
         match survey.own {
-            None => (0, self.seen_from(now)),
+            None => (0, survey.only_seen(Some(*self))),
             Some((index, place)) => {
                 let survey = Survey { live: survey.live - 1, ..survey };
                 let plan = Plan::new(Some(*self), &survey, self.limit, Change::Release { index }, survey.last);
@@ -414,12 +433,10 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Holders keep their places when the clock went back, for their ttl from now at most. `None` if none ends later.
+    /// What a call that takes nothing does: holders keep their places when the clock went back, for their ttl from now at most. `None`
+    /// if none ends later.
     pub fn seen_from(&self, now: Micros) -> Option<Plan> {
-        self.rows.iter().any(|row| Place::seen(row, now).ends_later(row)).then(|| {
-            let survey = Survey::of(Some(*self), now, None);
-            Plan::new(Some(*self), &survey, self.limit, Change::Nothing, survey.last)
-        })
+        Survey::of(Some(*self), now, None).only_seen(Some(*self))
     }
 }
 
@@ -436,62 +453,16 @@ impl Plan {
             let kept = state.into_iter().flat_map(|state| state.places(now)).map(|place| place.holder.len());
             Shape::of(ROWS, count, kept.chain(added).max().unwrap_or(1))
         });
-        Self { now, limit, change, sweeps: survey.stale, count, unused_at, shape, moves: present.is_none() }
-    }
-
-    /// Whether it leaves no holders.
-    pub fn leaves_nothing(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Whether it can be carried out in the bytes that there are. Else they have to be made anew.
-    pub fn fits(&self) -> bool {
-        !self.moves
-    }
-
-    /// How many bytes there are then.
-    pub fn length(&self) -> usize {
-        ROWS + self.shape.length()
-    }
-
-    /// The moment at which the last place has expired then.
-    pub fn unused_at(&self) -> Micros {
-        self.unused_at
-    }
-
-    /// Carries it out in the bytes of the state that it was made for, in which it [fits](Plan::fits). Returns which bytes it touched.
-    pub fn carry_out(&self, bytes: &mut [u8]) -> Touched {
-        let mut page = Page::new(bytes);
-        page.put(0, &self.head());
-        if let Some(mut writer) = Writer::open(&mut page, ROWS) {
-            self.change(&mut writer);
-            writer.finish();
+        Self {
+            now,
+            limit,
+            change,
+            sweeps: survey.expired || survey.later,
+            count,
+            unused_at,
+            shape,
+            moves: present.is_none(),
         }
-        page.touched()
-    }
-
-    /// The bytes of a new state: of that for which it was made, none if there was none, after it was carried out.
-    pub fn make(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut fresh = vec![0; self.length()];
-        let mut page = Page::new(&mut fresh);
-        page.put(0, &self.head());
-        let mut writer = Writer::empty(&mut page, ROWS, self.shape);
-        let (own, numbers) = match self.change {
-            Change::Nothing | Change::Add { .. } => (None, None),
-            Change::Renew { index, numbers } => (Some(index), Some(numbers)),
-            Change::Release { index } => (Some(index), None),
-        };
-        let old = State::read(bytes);
-        for (index, row) in old.iter().flat_map(|state| state.rows.iter()).enumerate() {
-            let place = Place::seen(row, self.now);
-            let numbers = if Some(index) == own { numbers } else { Some(place.numbers()) };
-            if let Some(numbers) = numbers.filter(|_| place.expiry > self.now) {
-                writer.push(place.holder, numbers);
-            }
-        }
-        self.change.add_to(&mut writer);
-        writer.finish();
-        fresh
     }
 
     fn head(&self) -> [u8; ROWS] {
@@ -521,5 +492,56 @@ impl Plan {
             }
         }
         self.change.add_to(writer);
+    }
+}
+
+impl plan::Plan for Plan {
+    fn leaves_nothing(&self) -> bool {
+        self.count == 0
+    }
+
+    fn fits(&self) -> bool {
+        !self.moves
+    }
+
+    fn length(&self) -> usize {
+        ROWS + self.shape.length()
+    }
+
+    fn unused_at(&self, _bytes: &[u8]) -> Micros {
+        self.unused_at
+    }
+
+    fn carry_out(&self, bytes: &mut [u8]) -> Touched {
+        let mut page = Page::new(bytes);
+        page.put(0, &self.head());
+        if let Some(mut writer) = Writer::open(&mut page, ROWS) {
+            self.change(&mut writer);
+            writer.finish();
+        }
+        page.touched()
+    }
+
+    fn make(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut fresh = vec![0; self.length()];
+        let mut page = Page::new(&mut fresh);
+        page.put(0, &self.head());
+        let mut writer = Writer::empty(&mut page, ROWS, self.shape);
+        let (own, numbers) = match self.change {
+            Change::Nothing | Change::Add { .. } => (None, None),
+            Change::Renew { index, numbers } => (Some(index), Some(numbers)),
+            Change::Release { index } => (Some(index), None),
+        };
+        let old = State::read(bytes);
+        for (index, row) in old.iter().flat_map(|state| state.rows.iter()).enumerate() {
+            let place = Place::seen(row, self.now);
+            let numbers = if Some(index) == own { numbers } else { Some(place.numbers()) };
+            if let Some(numbers) = numbers.filter(|_| place.expiry > self.now) {
+                writer.push(place.holder, numbers);
+            }
+        }
+        self.change.add_to(&mut writer);
+        writer.finish();
+        fresh
     }
 }

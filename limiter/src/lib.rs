@@ -31,6 +31,7 @@
 //! | [`fixed_window`], [`sliding_window`], [`sliding_log`], [`token_bucket`], [`leaky_bucket`], [`concurrency`] | the algorithms, one a file |
 //! | [`several`] | several limits in one call: all or nothing |
 //! | [`share`] | what remains of a limit as an exact fraction |
+//! | [`plan`] | changes to states that are too big to be values |
 //! | [`layout`] | states as bytes, which trusts none of them |
 
 #![forbid(unsafe_code)]
@@ -43,6 +44,7 @@ pub mod layout;
 pub mod leaky_bucket;
 pub mod limiter;
 mod page;
+pub mod plan;
 pub mod quantity;
 mod rows;
 pub mod several;
@@ -56,6 +58,8 @@ pub use decision::{Decision, Outcome, RetryAfter, Taken};
 pub use fixed_window::FixedWindow;
 pub use leaky_bucket::LeakyBucket;
 pub use limiter::{Fact, Limiter, LimiterState, Look, Refundable};
+pub use page::Touched;
+pub use plan::Plan;
 pub use quantity::{Age, ArgumentError, Capacity, Cost, Limit, Micros, Name, Rate, Window};
 pub use several::{Verdict, Vote};
 pub use share::Share;

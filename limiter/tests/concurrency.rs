@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rl_limiter::concurrency::{MOST_HOLDERS, Plan, Request, State};
 use rl_limiter::layout::{Stored, Unreadable};
-use rl_limiter::{Concurrency, Cost, Decision, Limit, Micros, Name, RetryAfter, TooManyHolders, Window};
+use rl_limiter::{Concurrency, Cost, Decision, Limit, Micros, Name, Plan as _, RetryAfter, TooManyHolders, Window};
 
 use sequence::Random;
 

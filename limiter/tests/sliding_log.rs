@@ -8,8 +8,10 @@ mod sequence;
 use std::time::{Duration, Instant};
 
 use rl_limiter::layout::Stored;
-use rl_limiter::sliding_log::{Plan, State, Touched};
-use rl_limiter::{Age, Cost, Decision, Fact, Limit, Micros, RetryAfter, SlidingLog, TooManyEntries, Window};
+use rl_limiter::sliding_log::{Plan, State};
+use rl_limiter::{
+    Age, Cost, Decision, Fact, Limit, Micros, Plan as _, RetryAfter, SlidingLog, TooManyEntries, Touched, Window,
+};
 
 use sequence::Random;
 
