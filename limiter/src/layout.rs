@@ -21,15 +21,22 @@
 //! | 3 sliding window | 0 | limit 8, window in µs 8 | time 8, current 8, previous 8 | 44 |
 //! | 4 leaky bucket | 0, 1 | as a token bucket | time 8, level in parts 8 or 16 | 44, 52 |
 //! | 5 sliding window log | 0 | see [`sliding_log`] | | from 103 on |
+//! | 6 concurrency limit | 0 | limit 8 | a row for each holder | from 48 on |
+//! | 7 token bucket with leases | 0 | as a token bucket | time 8, spent parts 16, a row for each node | from 96 on |
+//!
+//! A holder's row has its name in a slot, then units (56 bits, the name's length in the high 8), ttl and expiry in µs; before all
+//! rows are how many there are (2 bytes), the words of a slot (1) and of the rest (1). The length says for how many there is room.
 //!
 //! A bucket is narrow if the most it can have spent fits 64 bits; that follows from its parameters alone, so a state
 //! has one form only. 44 bytes are the most that Redis' allocator puts in its 48-byte class as a string.
 
 use std::ops::Deref;
 
+use crate::concurrency;
 use crate::decision::Decision;
 use crate::fixed_window::{self, FixedWindow};
 use crate::leaky_bucket;
+use crate::lease;
 use crate::limiter::{Fact, LimiterState, Refundable};
 use crate::quantity::{Age, Capacity, Cost, Limit, Micros, Rate, Window};
 use crate::sliding_log;
@@ -50,11 +57,15 @@ const TOKEN_BUCKET: u8 = 0x20;
 const SLIDING_WINDOW: u8 = 0x30;
 const LEAKY_BUCKET: u8 = 0x40;
 pub(crate) const SLIDING_LOG: u8 = 0x50;
+pub(crate) const CONCURRENCY: u8 = 0x60;
+pub(crate) const LEASES: u8 = 0x70;
 /// Added to the kind of a bucket whose amounts take more than 64 bits.
 const WIDE: u8 = 0x01;
 
 /// Bytes of tag, version and kind.
 pub(crate) const HEAD: usize = 4;
+/// Bytes of a field.
+const FIELD: usize = 8;
 const LENGTHS: [usize; 3] = [36, 44, 52];
 const LONGEST: usize = 52;
 
@@ -122,19 +133,26 @@ kinds! {
     LeakyBucket(leaky_bucket::State), "leaky bucket";
 }
 
-/// What is stored under a key: a state, or a log, which is too big to be read as a whole.
+/// What is stored under a key: a state, or a view over one that is too big to be a value.
 #[derive(Clone, Copy)]
 pub enum Stored<'a> {
     /// The state of an algorithm that keeps a few numbers.
     State(State),
     /// A sliding window log.
     SlidingLog(sliding_log::State<'a>),
+    /// A concurrency limit.
+    Concurrency(concurrency::State<'a>),
+    /// A token bucket of which nodes hold slices.
+    Leases(lease::State<'a>),
 }
 
 impl<'a> Stored<'a> {
     /// Whether something stored may have this length. Says "no" to most strings that are none without a look at their bytes.
     pub fn has_length(length: usize) -> bool {
-        LENGTHS.contains(&length) || sliding_log::State::has_length(length)
+        LENGTHS.contains(&length)
+            || concurrency::State::has_length(length)
+            || lease::State::has_length(length)
+            || sliding_log::State::has_length(length)
     }
 
     /// Reads what is stored.
@@ -144,6 +162,8 @@ impl<'a> Stored<'a> {
         }
         match kind_of(bytes)? {
             SLIDING_LOG => sliding_log::State::read(bytes).map(Self::SlidingLog).ok_or(Unreadable::NoLimiter),
+            LEASES => lease::State::read(bytes).map(Self::Leases).ok_or(Unreadable::NoLimiter),
+            CONCURRENCY => concurrency::State::read(bytes).map(Self::Concurrency).ok_or(Unreadable::NoLimiter),
             _ => Err(Unreadable::NoLimiter),
         }
     }
@@ -153,6 +173,8 @@ impl<'a> Stored<'a> {
         match self {
             Self::State(state) => state.kind(),
             Self::SlidingLog(_) => "sliding window log",
+            Self::Concurrency(_) => "concurrency",
+            Self::Leases(_) => "token bucket",
         }
     }
 
@@ -161,14 +183,18 @@ impl<'a> Stored<'a> {
         match self {
             Self::State(state) => state.is_unused(now),
             Self::SlidingLog(log) => log.is_unused(now),
+            Self::Concurrency(holders) => holders.is_unused(now),
+            Self::Leases(leases) => leases.is_unused(now),
         }
     }
 
-    /// See [`LimiterState::describe`].
-    pub fn describe(&self, tell: &mut dyn FnMut(&'static str, Fact)) {
+    /// See [`LimiterState::describe`]; holders as they are at `now`.
+    pub fn describe(&self, now: Micros, tell: &mut dyn FnMut(&'static str, Fact)) {
         match self {
             Self::State(state) => state.describe(tell),
             Self::SlidingLog(log) => log.describe(tell),
+            Self::Concurrency(holders) => holders.describe(now, tell),
+            Self::Leases(leases) => leases.describe(now, tell),
         }
     }
 
@@ -177,6 +203,8 @@ impl<'a> Stored<'a> {
         match self {
             Self::State(state) => state.peek(now, cost),
             Self::SlidingLog(log) => log.peek(now, cost),
+            Self::Concurrency(holders) => holders.peek(now, cost),
+            Self::Leases(leases) => leases.peek(now, cost),
         }
     }
 }
@@ -218,6 +246,16 @@ impl State {
             _ => None,
         };
         state.filter(|_| fields.0.is_empty()).ok_or(Unreadable::NoLimiter)
+    }
+
+    /// How many bytes the state takes.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::FixedWindow(_) => HEAD + 4 * FIELD,
+            Self::SlidingWindow(_) => HEAD + 5 * FIELD,
+            Self::TokenBucket(state) => bucket_length(state),
+            Self::LeakyBucket(state) => bucket_length(state.as_token_bucket()),
+        }
     }
 
     /// The bytes of a state.
@@ -270,6 +308,11 @@ fn kind_of(bytes: &[u8]) -> Result<u8, Unreadable> {
 /// The one form that a bucket with these parameters is stored in.
 fn form_of(limiter: TokenBucket) -> u8 {
     if u64::try_from(limiter.most_spent()).is_ok() { 0 } else { WIDE }
+}
+
+fn bucket_length(state: &token_bucket::State) -> usize {
+    let counts = if form_of(state.limiter()) == WIDE { 3 } else { 2 };
+    HEAD + (3 + counts) * FIELD
 }
 
 fn halves(value: u128) -> [u64; 2] {

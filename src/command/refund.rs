@@ -5,7 +5,7 @@ use rl_limiter::{Age, Cost, Decision};
 
 use super::args::Args;
 use super::reply;
-use super::store::Slot;
+use super::store::{Change, Slot};
 use crate::server::{Call, Error, Handler, Mode};
 
 /// Gives back what turned out not to be used.
@@ -34,10 +34,11 @@ fn refund(slot: &mut Slot<'_>, amount: Cost, age: Option<Age>) -> Result<Option<
     match slot.load()? {
         None => Ok(None),
         Some(Stored::State(state)) => refund_state(slot, state, amount, age).map(Some),
+        Some(other @ Stored::Concurrency(_)) => Err(takes_nothing_back(other.kind())),
         Some(Stored::SlidingLog(log)) => {
             let limiter = log.limiter();
             if let Some(plan) = log.refund(now, amount, age) {
-                slot.carry_out(&plan)?;
+                slot.change(&Change::Log(plan))?;
             }
             let told = slot.load_log()?.map(|log| log.peek(now, Cost::ONE));
             Ok(Some(told.unwrap_or_else(|| limiter.peek(None, now, Cost::ONE))))
@@ -46,11 +47,13 @@ fn refund(slot: &mut Slot<'_>, amount: Cost, age: Option<Age>) -> Result<Option<
 }
 
 fn refund_state(slot: &mut Slot<'_>, state: State, amount: Cost, age: Option<Age>) -> Result<Decision, Error> {
-    let refunded = state
-        .refund(slot.now(), amount, age)
-        .map_err(|_| Error::formatted(format_args!("ERR a {} limiter takes nothing back", state.kind())))?;
+    let refunded = state.refund(slot.now(), amount, age).map_err(|_| takes_nothing_back(state.kind()))?;
     if let Some(next) = refunded {
-        slot.store(next)?;
+        slot.change(&Change::Store(next))?;
     }
     Ok(refunded.unwrap_or(state).peek(slot.now(), Cost::ONE))
+}
+
+fn takes_nothing_back(kind: &str) -> Error {
+    Error::formatted(format_args!("ERR a {kind} limiter takes nothing back"))
 }
