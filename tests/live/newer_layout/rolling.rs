@@ -51,6 +51,8 @@ impl Pair {
             format!("RL.DEBIT {prefix}debt 100 1/d 20"),
             format!("RL.LEAKY {prefix}leaky 100 1/d 3"),
             format!("RL.SLIDINGLOG {prefix}log 100 1d 3"),
+            format!("RL.CONCURRENT {prefix}holders {limit} 1d holder-{} 3", self.round),
+            format!("RL.CONCURRENT {prefix}holders {limit} 1d holder-1 2"),
         ];
         lines.extend((0..150).map(|call| format!("RL.SLIDINGLOG {prefix}ring 100000 5m {}", 1 + call % 7)));
         lines.extend(["fixed", "sliding", "narrow", "log", "ring"].map(|key| format!("RL.REFUND {prefix}{key} 1")));
