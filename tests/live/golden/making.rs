@@ -57,6 +57,18 @@ fn fill_first(server: &mut Server, redis: &mut Connection) {
         "RL.LEAKY leaky:wide 9007199254740991 1/36500d 9007199254740991",
         "RL.LEAKY leaky:changed 10 1/h 9",
         "RL.TOKENBUCKET unused 10 1000 5",
+    ] {
+        ask::<Value>(redis, line);
+        server.clock().advance(1_000_003);
+    }
+    for (key, calls) in [("log:1", 1), ("log:8", 8), ("log:20", 20), ("log:40", 40), ("log:60", 60), ("log:ring", 500)]
+    {
+        for call in 0..calls {
+            ask::<Value>(redis, &format!("RL.SLIDINGLOG {key} 100000 30d {}", 1 + call % 37));
+            server.clock().advance(170_003);
+        }
+    }
+    for line in [
         "RL.CONCURRENT holders 10 1d a 4",
         "RL.CONCURRENT holders 10 2d bb 3",
         "RL.CONCURRENT holders:long 9007199254740991 30d a-holder-with-a-name-of-62-bytes-as-some-frameworks-make-them- 9007199254740000",
@@ -73,13 +85,6 @@ fn fill_first(server: &mut Server, redis: &mut Connection) {
             &format!("RL.CONCURRENT holders:many 1000 {}d holder-{holder} {}", 1 + holder % 9, 1 + holder),
         );
         server.clock().advance(170_003);
-    }
-    for (key, calls) in [("log:1", 1), ("log:8", 8), ("log:20", 20), ("log:40", 40), ("log:60", 60), ("log:ring", 500)]
-    {
-        for call in 0..calls {
-            ask::<Value>(redis, &format!("RL.SLIDINGLOG {key} 100000 30d {}", 1 + call % 37));
-            server.clock().advance(170_003);
-        }
     }
 }
 

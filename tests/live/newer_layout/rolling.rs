@@ -10,7 +10,7 @@ use super::builds::build;
 use crate::support::{Options, SECOND, Server, ask, decide, digest, error, module};
 
 /// The keys that are called in every round. Each has a twin that is called in the first round only.
-const KEYS: [&str; 9] = ["fixed", "sliding", "narrow", "wide", "reformed", "debt", "leaky", "log", "ring"];
+const KEYS: [&str; 10] = ["fixed", "sliding", "narrow", "wide", "reformed", "debt", "leaky", "log", "ring", "holders"];
 
 /// What a bucket is wide for.
 const WIDE: &str = "9007199254740991 1/36500d";
