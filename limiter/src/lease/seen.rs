@@ -80,14 +80,21 @@ impl<'a> Seen<'a> {
         level
     }
 
-    /// The live rows that have tokens, all but that at `except`.
-    pub(crate) fn held(&self, except: Option<usize>) -> Vec<Held> {
-        let rows = self.state.iter().flat_map(State::rows).enumerate();
-        rows.filter(|(index, _)| Some(*index) != except)
-            .map(|(_, row)| Row::seen(row, self.stamp))
+    /// The live rows, all but that at `except`.
+    fn rows(&self, except: Option<usize>) -> impl Iterator<Item = Held> + Clone + use<'a> {
+        let (stamp, now) = (self.stamp, self.now);
+        let rows = self.state.into_iter().flat_map(|state| state.rows()).enumerate();
+        rows.filter(move |(index, _)| Some(*index) != except)
+            .map(move |(_, row)| Row::seen(row, stamp))
             .map(|row| Held { until: row.expires, tokens: row.held })
-            .filter(|held| held.until > self.now && held.tokens > 0)
-            .collect()
+            .filter(move |held| held.until > now)
+    }
+
+    /// The live rows, all but that at `except`.
+    pub(crate) fn held(&self, except: Option<usize>) -> Vec<Held> {
+        let mut held = Vec::with_capacity(self.live + 1);
+        held.extend(self.rows(except));
+        held
     }
 
     /// The microseconds from now until a level has at most so many parts spent.
@@ -97,7 +104,11 @@ impl<'a> Seen<'a> {
 
     /// The microseconds from now until a level and the rows can't be told from a missing bucket.
     pub(crate) fn micros_until_level_unused(&self, level: Level) -> u128 {
-        self.micros_until(level, 0).max(self.last.since(self.now).into())
+        let of_rows = u128::from(self.last.since(self.now));
+        if level.spent() == 0 {
+            return of_rows;
+        }
+        level.micros_until_unspent(self.first, self.last, self.rows(None)).max(of_rows)
     }
 
     /// The same by the remembered parameters.

@@ -103,7 +103,7 @@ impl<'a> State<'a> {
         self.rows.map(Rows::shape)
     }
 
-    pub(crate) fn rows(&self) -> impl Iterator<Item = rows::Row<'a, NUMBERS>> + use<'a> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = rows::Row<'a, NUMBERS>> + Clone + use<'a> {
         self.rows.into_iter().flat_map(Rows::iter)
     }
 
