@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::row::Row;
 use crate::quantity::{MAX_EXACT, Micros};
 use crate::token_bucket::{TokenBucket, div_ceil, div_floor, saturate};
 
@@ -11,6 +12,12 @@ use crate::token_bucket::{TokenBucket, div_ceil, div_floor, saturate};
 pub(crate) struct Held {
     pub(crate) until: Micros,
     pub(crate) tokens: u64,
+}
+
+impl Held {
+    pub(crate) fn of(row: &Row) -> Self {
+        Self { until: row.expires, tokens: row.held }
+    }
 }
 
 /// What is spent of a bucket at a moment, the tokens in rows among it. As in a bucket without rows, amounts are in parts of a
@@ -209,6 +216,30 @@ impl Level {
         }
         latest
     }
+}
+
+/// The microseconds from `now` until a level and its rows, of which the first expires at `first` or later and the last at `last`, can't be
+/// told from a missing bucket.
+pub(crate) fn micros_until_unused(
+    level: Level,
+    now: Micros,
+    first: Micros,
+    last: Micros,
+    rows: impl Iterator<Item = Held> + Clone,
+) -> u128 {
+    let of_rows = u128::from(last.since(now));
+    if level.spent == 0 { of_rows } else { level.micros_until_unspent(first, last, rows).max(of_rows) }
+}
+
+/// The moment when that is.
+pub(crate) fn unused_at(
+    level: Level,
+    now: Micros,
+    first: Micros,
+    last: Micros,
+    rows: impl Iterator<Item = Held> + Clone,
+) -> Micros {
+    now.plus(saturate(micros_until_unused(level, now, first, last, rows)))
 }
 
 /// Microseconds as a reply has them: in milliseconds, rounded up, at most 2^53 − 1.

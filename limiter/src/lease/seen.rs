@@ -1,7 +1,7 @@
 //! A bucket with rows as one call sees it.
 
 use super::plan::{Own, Plan};
-use super::refill::{Held, Level, millis};
+use super::refill::{Held, Level, micros_until_unused, millis};
 use super::row::Row;
 use super::state::State;
 use crate::decision::{Decision, RetryAfter};
@@ -85,8 +85,7 @@ impl<'a> Seen<'a> {
         let (stamp, now) = (self.stamp, self.now);
         let rows = self.state.into_iter().flat_map(|state| state.rows()).enumerate();
         rows.filter(move |(index, _)| Some(*index) != except)
-            .map(move |(_, row)| Row::seen(row, stamp))
-            .map(|row| Held { until: row.expires, tokens: row.held })
+            .map(move |(_, row)| Held::of(&Row::seen(row, stamp)))
             .filter(move |held| held.until > now)
     }
 
@@ -104,11 +103,7 @@ impl<'a> Seen<'a> {
 
     /// The microseconds from now until a level and the rows can't be told from a missing bucket.
     pub(crate) fn micros_until_level_unused(&self, level: Level) -> u128 {
-        let of_rows = u128::from(self.last.since(self.now));
-        if level.spent() == 0 {
-            return of_rows;
-        }
-        level.micros_until_unspent(self.first, self.last, self.rows(None)).max(of_rows)
+        micros_until_unused(level, self.now, self.first, self.last, self.rows(None))
     }
 
     /// The same by the remembered parameters.
@@ -154,7 +149,7 @@ impl<'a> Seen<'a> {
     /// What to do to leave this level of a bucket, and that of the caller's row.
     pub(crate) fn plan(&self, level: Level, own: Own) -> Plan {
         let bucket = token_bucket::State::at_level(level.limiter(), self.now, level.spent());
-        Plan::new(self, bucket, own)
+        Plan::new(self, bucket, own, Some(level))
     }
 
     /// What a call does which finds that the clock went back, and changes nothing else.
@@ -162,11 +157,16 @@ impl<'a> Seen<'a> {
         let state = self.state.filter(|state| state.bucket().last() > self.now)?;
         let limiter = state.bucket().limiter();
         let bucket = token_bucket::State::at_level(limiter, self.now, state.bucket().spent());
-        Some(Plan::new(self, bucket, Own::Untouched))
+        Some(Plan::new(self, bucket, Own::Untouched, None))
     }
 
     pub(crate) fn stamp(&self) -> Micros {
         self.stamp
+    }
+
+    /// When the first and the last live row expire; if there is none, never and now.
+    pub(crate) fn span(&self) -> (Micros, Micros) {
+        (self.first, self.last)
     }
 
     pub(crate) fn sweeps(&self) -> bool {

@@ -14,7 +14,7 @@
 use std::convert::Infallible;
 
 use super::plan::{Own, Plan};
-use super::refill::millis;
+use super::refill::{Held, millis};
 use super::row::{NUMBERS, Row};
 use super::seen::Seen;
 use crate::decision::{Decision, Taken};
@@ -112,6 +112,11 @@ impl<'a> State<'a> {
         let stamp = self.bucket.last().min(now);
         let seen = move |row| Lease { node: rows::Row::name(row), row: Row::seen(row, stamp) };
         self.rows().map(seen).filter(move |lease| lease.row.expires > now)
+    }
+
+    /// What is in the rows that are live at `now`, which no stamp may be later than.
+    pub(crate) fn held(&self, now: Micros) -> impl Iterator<Item = Held> + Clone + use<'a> {
+        self.rows().map(move |row| Held::of(&Row::seen(row, now))).filter(move |held| held.until > now)
     }
 
     /// Whether it can't be told from a missing one at `now`. With a live row it is in use, even if that holds nothing.
