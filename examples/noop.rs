@@ -8,7 +8,7 @@
 #[allow(dead_code, unused_imports, missing_docs, reason = "it uses but a part of the layer")]
 mod server;
 
-use server::{Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler};
+use server::{Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Section};
 
 struct Integers;
 
@@ -25,6 +25,12 @@ impl Handler for Panic {
     fn run(_: &mut Call<'_>) -> Result<(), Error> {
         panic!("on demand, with %s and %n");
     }
+}
+
+struct Nothing;
+
+impl Inform for Nothing {
+    fn tell(_: &mut Section<'_>) {}
 }
 
 const KEY: Argument = Argument { name: c"key", kind: ArgumentKind::Key, optional: false };
@@ -55,6 +61,7 @@ const TABLE: [Command; 2] = [
     },
 ];
 
-const MODULE: server::Module = server::Module { name: c"noop", version: 1, commands: &TABLE, settings: &[] };
+const MODULE: server::Module =
+    server::Module { name: c"noop", version: 1, commands: &TABLE, settings: &[], informer: Informer::of::<Nothing>() };
 
 entry!(MODULE);
