@@ -97,4 +97,5 @@ impl Top {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;
