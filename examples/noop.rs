@@ -8,7 +8,9 @@
 #[allow(dead_code, unused_imports, missing_docs, reason = "it uses but a part of the layer")]
 mod server;
 
-use server::{Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Section};
+use server::{
+    Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Section, stats,
+};
 
 struct Integers;
 
@@ -27,10 +29,13 @@ impl Handler for Panic {
     }
 }
 
-struct Nothing;
+struct Info;
 
-impl Inform for Nothing {
-    fn tell(_: &mut Section<'_>) {}
+impl Inform for Info {
+    fn tell(info: &mut Section<'_>) {
+        info.number("errors", stats::ERRORS.get());
+        info.number("panics_caught", stats::PANICS.get());
+    }
 }
 
 const KEY: Argument = Argument { name: c"key", kind: ArgumentKind::Key, optional: false };
@@ -62,6 +67,6 @@ const TABLE: [Command; 2] = [
 ];
 
 const MODULE: server::Module =
-    server::Module { name: c"noop", version: 1, commands: &TABLE, settings: &[], informer: Informer::of::<Nothing>() };
+    server::Module { name: c"noop", version: 1, commands: &TABLE, settings: &[], informer: Informer::of::<Info>() };
 
 entry!(MODULE);

@@ -171,7 +171,7 @@ fn a_clock_that_goes_back_is_counted_and_told_once() {
 fn loading_is_told_with_what_is_set() {
     let server = Options::new().set("rl.max-log-entries", "7").set("rl.notify-denied", "yes").start();
     let log = server.log();
-    let told = format!("rl {} on a server of version ", env!("CARGO_PKG_VERSION"));
+    let told = format!("redis-rl: the module rl {} is loaded, on a server of version ", env!("CARGO_PKG_VERSION"));
     let line = log.lines().find(|line| line.contains(&told)).unwrap_or_else(|| panic!("{log}"));
     assert!(line.contains(", rl.max-log-entries 7, rl.notify-denied yes"), "{line}");
     assert!(line.contains(" * "), "it is a notice: {line}");
@@ -196,7 +196,7 @@ fn a_report_of_a_crash_is_written_to_its_end_without_us() {
     let mut redis = server.connect();
     decide(&mut redis, "RL.FIXED k 1 36500d");
     assert!(send::<Value>(&mut redis, "DEBUG SEGFAULT").is_err());
-    wait_until("the report is written", || server.log().contains("END OF"));
+    wait_until("the report is written", || server.log().contains("BUG REPORT END"));
     let log = server.log();
     assert!(log.contains("MODULES INFO OUTPUT") && !log.contains("rl_allowed"), "{log}");
     server.kill();
