@@ -1,5 +1,12 @@
 //! The server's clock steps.
 
+mod each_step;
+mod history;
+mod kind;
+mod promotion;
+mod random_steps;
+mod settling;
+
 use crate::support::{HOUR, NOON, Options, ask, decide};
 
 #[test]
