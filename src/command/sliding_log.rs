@@ -29,8 +29,10 @@ impl Handler for Log {
                     Err(Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {most}"))),
                 ),
             };
-            if let Some(plan) = plan {
-                slot.carry_out(&plan)?;
+            match plan {
+                Some(plan) if decision.as_ref().is_ok_and(|decision| decision.allowed) => slot.carry_out(&plan)?,
+                Some(plan) => slot.bring_to_now(&plan)?,
+                None => {}
             }
             decision?
         };
