@@ -3,6 +3,7 @@
 mod each_step;
 mod history;
 mod kind;
+mod link;
 mod promotion;
 mod random_steps;
 mod settling;

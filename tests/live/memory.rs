@@ -4,6 +4,7 @@ mod every_kind;
 mod eviction;
 mod leaks;
 mod log_growth;
+mod sizing;
 mod transactions;
 
 use redis::Connection;
