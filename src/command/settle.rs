@@ -49,19 +49,21 @@ pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Resu
 /// Does to the keys of a call, in order, what their limits' votes come to: if none denies, all take, else none does.
 ///
 /// Nothing is taken either if memory lacks for one of them, or if a log is full: both are errors. Whatever the answer but for
-/// memory that lacks, what is later than now is set to now.
+/// memory that lacks, what is later than now is set to now; where nothing is taken, memory that lacks for that is no error.
 pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<Verdict, Error> {
     let verdict = Verdict::of(votes.iter().map(Vote::summary));
     let log_full = verdict.allowed && votes.iter().any(|vote| vote.outcome(true).is_err());
     let takes = verdict.allowed && !log_full;
     let changes = || votes.iter().map(|vote| vote.outcome(takes).ok().and_then(|outcome| outcome.next.as_ref()));
 
-    check_memory(slots.iter().zip(changes()).filter_map(|(slot, change)| Some((slot, change?))))?;
+    if takes {
+        check_memory(slots.iter().zip(changes()).filter_map(|(slot, change)| Some((slot, change?))))?;
+    }
     let mut done = Ok(());
     for (slot, change) in slots.iter_mut().zip(changes()) {
         if let Some(change) = change {
             // Should the server not take one, what the others took stays taken.
-            done = done.and(slot.carry_out(change));
+            done = done.and(if takes { slot.carry_out(change) } else { slot.bring_to_now(change) });
         }
     }
     done?;

@@ -354,6 +354,11 @@ impl Plan {
         removed >= self.kept.total.saturating_add(appended)
     }
 
+    /// Whether it takes units away from the log.
+    pub fn gives_back(&self) -> bool {
+        !self.removed.is_empty()
+    }
+
     /// Whether it can be carried out in the bytes that the log has. Else they have to be made anew.
     pub fn fits(&self) -> bool {
         self.shape.is_none()
@@ -383,7 +388,7 @@ impl Plan {
         if let Some(entry) = self.appended {
             writer.append(entry);
         }
-        if !self.removed.is_empty() && !self.leaves_nothing() {
+        if self.gives_back() && !self.leaves_nothing() {
             writer.remove(self.removed.clone());
         }
         writer.finish()
