@@ -665,13 +665,14 @@ fn probe(bytes: &[u8], random: &mut Random) {
         ];
         for plan in plans.into_iter().flatten().filter(|plan| !plan.leaves_nothing()) {
             assert!(plan.length() <= 2 * bytes.len() + 1_024);
-            if plan.fits() {
+            let left = if plan.fits() {
                 let mut changed = bytes.to_vec();
                 plan.carry_out(&mut changed);
-                read(&changed);
+                changed
             } else {
-                read(&plan.make(bytes));
-            }
+                plan.make(bytes)
+            };
+            assert!(read_any(&left).is_some(), "what a call has left is no log: {}", left.escape_ascii());
         }
     }
 }

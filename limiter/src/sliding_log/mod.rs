@@ -212,8 +212,8 @@ impl<'a> State<'a> {
     /// demands, or a field of the head is out of its range or does not fit the others, or there are more entries than blocks can have.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let state = Self { head: Head::read(bytes)?, bytes };
-        let most = state.head.blocks.saturating_mul(state.head.shape.entries().into());
-        (1..=most).contains(&(state.ring().entries() as usize)).then_some(state)
+        let ring = state.ring();
+        (1..=ring.most_entries()).contains(&ring.entries()).then_some(state)
     }
 
     /// Whether some log has this length.
