@@ -16,7 +16,7 @@ pub use self::call::Call;
 use self::call::Facts;
 
 /// The longest string that is made of the bytes that were given.
-const LONGEST: usize = 1 << 20;
+const LONGEST: usize = 1 << 19;
 
 /// What a run gets. `calls` take the first bytes, what is stored the last ones.
 #[derive(Arbitrary, Debug)]

@@ -657,6 +657,7 @@ fn probe(bytes: &[u8], random: &mut Random) {
         let cost = units(random.any_size(MAX_EXACT));
         let decision = state.peek(now, cost);
         assert!(decision.remaining <= decision.limit && decision.reset_after <= MAX_EXACT);
+        assert!(decision.allowed || decision.retry_after != RetryAfter::Millis(0), "{decision:?}");
         let age = [None, Age::from_micros(random.any_size(window))][usize::from(random.one_in(2))];
         let plans = [
             limiter.decide(Some(state), now, cost, u32::MAX).ok().and_then(|outcome| outcome.next),

@@ -178,7 +178,8 @@ impl<'a> Look<'a> {
                 // When the entry has left that holds the last unit which is in the way.
                 let in_the_way = live.saturating_add(asked).saturating_sub(limit);
                 let last = state.ring().find(self.left.saturating_add(in_the_way));
-                RetryAfter::Millis(millis(self.until_left(&state, last.time)))
+                // An entry that was planted may lie about its time, but no wait is 0 for a call that is denied.
+                RetryAfter::Millis(millis(self.until_left(&state, last.time)).max(1))
             }
             _ => RetryAfter::Never,
         };
