@@ -1,5 +1,5 @@
-//! A module whose commands do to memory what no command may. `scripts/memcheck` runs them first: if valgrind says nothing about them, it would
-//! say nothing about the real ones. Never load it elsewhere.
+//! A module whose commands do to memory what no command may. `scripts/memcheck` runs them first: if valgrind says
+//! nothing about them, it would say nothing about the real ones. Never load it elsewhere.
 //!
 //! It is made of the server layer of redis-rl alone, as `noop` is.
 

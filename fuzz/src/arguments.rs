@@ -1,4 +1,5 @@
-//! Any bytes as every argument: each parser takes what the grammar, read naively, takes, and what it takes is within its range.
+//! Any bytes as every argument: each parser takes what the grammar, read naively, takes, and what it takes is within
+//! its range.
 
 use rl_limiter::quantity::MAX_EXACT;
 use rl_limiter::{Age, ArgumentError, Capacity, Cost, Limit, Rate, Window};

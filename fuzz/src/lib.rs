@@ -1,8 +1,9 @@
 //! What the fuzz targets check. `scripts/fuzz` runs them.
 //!
-//! A command is its arguments, what is stored, the clock, and a decision. The first two are anybody's to choose, so here they are
-//! any bytes: [`arguments`] reads them by every parser, [`states`] as what is stored, and does to those that are believed whatever commands do.
-//! What the server's functions see of them is tested in real servers (`tests/live/hostile`).
+//! A command is its arguments, what is stored, the clock, and a decision. The first two are anybody's to choose, so
+//! here they are any bytes: [`arguments`] reads them by every parser, [`states`] as what is stored, and does to those
+//! that are believed whatever commands do. What the server's functions see of them is tested in real servers
+//! (`tests/live/hostile`).
 //!
 //! | file | what it holds |
 //! | --- | --- |

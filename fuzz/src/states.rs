@@ -1,5 +1,5 @@
-//! Any bytes as what is stored. If they are believed, everything that commands do to them is done, in the way that commands do it:
-//! nothing panics, every answer keeps to its bounds, and what is left can be read again.
+//! Any bytes as what is stored. If they are believed, everything that commands do to them is done, in the way that
+//! commands do it: nothing panics, every answer keeps to its bounds, and what is left can be read again.
 
 mod answer;
 mod call;
@@ -23,8 +23,8 @@ const LONGEST: usize = 1 << 19;
 pub struct Input<'a> {
     /// What is done, one after the other, each to what the one before has left.
     pub calls: [Call; 3],
-    /// If not 0, the stored bytes are brought to the next length from about so many blocks of a log on, by being repeated: so that
-    /// long logs need no long inputs.
+    /// If not 0, the stored bytes are brought to the next length from about so many blocks of a log on, by being
+    /// repeated: so that long logs need no long inputs.
     pub blocks: u16,
     /// What is stored.
     pub stored: &'a [u8],

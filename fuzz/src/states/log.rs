@@ -1,5 +1,5 @@
-//! What is done to a sliding window log. Only what a call reads of it is checked by the call, so what was planted may be a lie: then answers
-//! may be wrong, but keep to their bounds, and so does what is written.
+//! What is done to a sliding window log. Only what a call reads of it is checked by the call, so what was planted may
+//! be a lie: then answers may be wrong, but keep to their bounds, and so does what is written.
 
 use rl_limiter::layout::Stored;
 use rl_limiter::sliding_log::{Plan, State};
@@ -10,8 +10,8 @@ use super::call::Call;
 
 /// The rows that are told to people.
 const MOST_ROWS: usize = 100;
-/// The most bytes that a call writes into a log that stays in its place. An entry, the head, its block where the format changes, and
-/// for each of two ranges of blocks that go some cells of each level of the sums.
+/// The most bytes that a call writes into a log that stays in its place. An entry, the head, its block where the
+/// format changes, and for each of two ranges of blocks that go some cells of each level of the sums.
 const MOST_TOUCHED: usize = 16_384;
 
 /// Decides a call. What it would do.

@@ -86,7 +86,8 @@ pub fn refunded(state: State, now: Micros, call: &Call) -> Option<State> {
     Some(next)
 }
 
-/// What is stored after a call that would store this: as the command does, only what changed is written where the length stays.
+/// What is stored after a call that would store this: as the command does, only what changed is written where the
+/// length stays.
 pub fn left(bytes: &[u8], next: Option<State>, now: Micros) -> Option<Vec<u8>> {
     let Some(next) = next else { return Some(bytes.to_vec()) };
     if next.is_unused(now) {

@@ -48,7 +48,8 @@ const ODD: [&[u8]; 28] = [
 /// A few of the largest take longer to send than all else.
 const LONGEST: u64 = 1 << 20;
 
-/// A call of `command` for a key with arguments that its grammar takes, as far as the table tells it; the optional ones now and then.
+/// A call of `command` for a key with arguments that its grammar takes, as far as the table tells it; the optional
+/// ones now and then.
 pub fn valid(command: &Command, key: &[u8], random: &mut Random) -> Words {
     let mut words = vec![command.name.to_bytes().to_vec()];
     for argument in command.arguments {

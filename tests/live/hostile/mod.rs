@@ -1,7 +1,7 @@
 //! Whatever clients plant under keys and send as arguments: the server answers, and stays the same server.
 //!
-//! Everything is drawn by chance from a seed that is told when a test fails; `RL_SEED` in the environment sets it. The commands are those
-//! of the table.
+//! Everything is drawn by chance from a seed that is told when a test fails; `RL_SEED` in the environment sets it. The
+//! commands are those of the table.
 
 mod arguments;
 mod planted;
@@ -11,8 +11,8 @@ use crate::support::{Server, ask};
 use crate::traffic::random::Random;
 use session::Session;
 
-/// States that are planted, and calls that are damaged, in a test run, unless `RL_PLANTED` in the environment says how many; and in one
-/// that takes long.
+/// States that are planted, and calls that are damaged, in a test run, unless `RL_PLANTED` in the environment says how
+/// many; and in one that takes long.
 const EVERYDAY: usize = 10_000;
 const LONG: usize = 100_000;
 
