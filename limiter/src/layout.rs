@@ -55,6 +55,8 @@ const WIDE: u8 = 0x01;
 
 /// Bytes of tag, version and kind.
 pub(crate) const HEAD: usize = 4;
+/// Bytes of a field.
+const FIELD: usize = 8;
 const LENGTHS: [usize; 3] = [36, 44, 52];
 const LONGEST: usize = 52;
 
@@ -71,6 +73,11 @@ macro_rules! kinds {
             /// What users call the algorithm.
             pub const fn kind(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)* }
+            }
+
+            /// The time of the last call that took or gave back something.
+            pub const fn last(&self) -> Micros {
+                match self { $(Self::$variant(state) => state.last(),)* }
             }
 
             /// See [`LimiterState::is_unused`].
@@ -156,6 +163,14 @@ impl<'a> Stored<'a> {
         }
     }
 
+    /// The time of the last call that took or gave back something; of a log that of its newest entry.
+    pub fn last(&self) -> Micros {
+        match self {
+            Self::State(state) => state.last(),
+            Self::SlidingLog(log) => log.last(),
+        }
+    }
+
     /// See [`LimiterState::is_unused`].
     pub fn is_unused(&self, now: Micros) -> bool {
         match self {
@@ -220,6 +235,16 @@ impl State {
         state.filter(|_| fields.0.is_empty()).ok_or(Unreadable::NoLimiter)
     }
 
+    /// How many bytes the state takes.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::FixedWindow(_) => HEAD + 4 * FIELD,
+            Self::SlidingWindow(_) => HEAD + 5 * FIELD,
+            Self::TokenBucket(state) => bucket_length(state),
+            Self::LeakyBucket(state) => bucket_length(state.as_token_bucket()),
+        }
+    }
+
     /// The bytes of a state.
     pub fn encode(&self) -> Encoded {
         match self {
@@ -270,6 +295,11 @@ fn kind_of(bytes: &[u8]) -> Result<u8, Unreadable> {
 /// The one form that a bucket with these parameters is stored in.
 fn form_of(limiter: TokenBucket) -> u8 {
     if u64::try_from(limiter.most_spent()).is_ok() { 0 } else { WIDE }
+}
+
+fn bucket_length(state: &token_bucket::State) -> usize {
+    let counts = if form_of(state.limiter()) == WIDE { 3 } else { 2 };
+    HEAD + (3 + counts) * FIELD
 }
 
 fn halves(value: u128) -> [u64; 2] {
