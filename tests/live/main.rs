@@ -18,6 +18,7 @@ mod crashes;
 mod failover;
 mod fleet;
 mod golden;
+mod hostile;
 mod image;
 mod info;
 mod io_threads;

@@ -178,7 +178,8 @@ impl<'a> Look<'a> {
                 // When the entry has left that holds the last unit which is in the way.
                 let in_the_way = live.saturating_add(asked).saturating_sub(limit);
                 let last = state.ring().find(self.left.saturating_add(in_the_way));
-                RetryAfter::Millis(millis(self.until_left(&state, last.time)))
+                // An entry that was planted may lie about its time, but no wait is 0 for a call that is denied.
+                RetryAfter::Millis(millis(self.until_left(&state, last.time)).max(1))
             }
             _ => RetryAfter::Never,
         };
@@ -229,8 +230,8 @@ impl<'a> State<'a> {
     /// demands, or a field of the head is out of its range or does not fit the others, or there are more entries than blocks can have.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let state = Self { head: Head::read(bytes)?, bytes };
-        let most = state.head.blocks.saturating_mul(state.head.shape.entries().into());
-        (1..=most).contains(&(state.ring().entries() as usize)).then_some(state)
+        let ring = state.ring();
+        (1..=ring.most_entries()).contains(&ring.entries()).then_some(state)
     }
 
     /// Whether some log has this length.
