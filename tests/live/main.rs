@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod access;
 mod announcement;
 mod atomicity;
 mod casebook;
