@@ -158,7 +158,7 @@ impl Server {
         self.try_connect(protocol).unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log()))
     }
 
-    fn try_connect(&self, protocol: u8) -> redis::RedisResult<Connection> {
+    pub fn try_connect(&self, protocol: u8) -> redis::RedisResult<Connection> {
         let client = redis::Client::open(format!("redis://127.0.0.1:{}/?protocol=resp{protocol}", self.port))?;
         let connection = client.get_connection_with_timeout(PATIENCE)?;
         connection.set_read_timeout(Some(PATIENCE))?;

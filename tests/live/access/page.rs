@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use redis::{Connection, Value};
 
+use super::log_in;
 use super::patterns::{may_call, names};
-use super::{Known, log_in};
+use crate::known::Known;
 use crate::support::{Server, ask, decide, digest, error, error_of_words, send, send_words, skip, version};
 
 /// The line of the page that makes a user.

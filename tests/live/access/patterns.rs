@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use redis::{Connection, Value};
 
-use super::{Known, may, user};
+use super::{may, user};
+use crate::known::Known;
 use crate::support::{Server, ask, digest, error, send_words, skip, version};
 
 const OURS: &str = "limit:x";

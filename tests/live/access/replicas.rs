@@ -1,6 +1,6 @@
 //! What a replica answers: looks by its own clock, and no decisions, not even those that take nothing.
 
-use super::Known;
+use crate::known::Known;
 use crate::support::{Options, Server, ask, decide, digest, error, info, replica_of, wait_for_replicas, wait_until};
 
 #[test]
