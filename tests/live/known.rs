@@ -41,17 +41,20 @@ impl Known {
         Self { words, reads, step, has_key: number(3) != 0, name }
     }
 
-    /// A call that the command accepts, for keys that begin so, of which one that takes a single key gets the first.
-    /// The keys end with the command's name: each has its own, since another kind of limiter is refused.
+    /// A call that the command accepts, for keys that begin so, of which one that takes a single key gets the first, and one that takes
+    /// none gets none. The keys end with the command's name: each has its own, since another kind of limiter is refused.
     pub fn call(&self, keys: &[&str]) -> Vec<String> {
+        // Ones are numbers, windows and rates, and names too; only a kind must be one.
+        let kind = (self.name == "rl.multi").then(|| "fixed".to_owned());
+        let others = |count| kind.iter().cloned().chain(std::iter::repeat("1".to_owned())).take(count);
         let mut call = vec![self.name.clone()];
-        let keys = if self.step.is_some() { keys } else { &keys[..1] };
-        for key in keys {
+        if !self.has_key {
+            call.extend(others(self.words - 1));
+            return call;
+        }
+        for key in if self.step.is_some() { keys } else { &keys[..1] } {
             call.push(format!("{key}:{}", self.name));
-            let others = self.step.unwrap_or(self.words - 1) - 1;
-            // Ones are numbers, windows and rates, and names too; only a kind must be one.
-            let kind = (self.name == "rl.multi").then(|| "fixed".to_owned());
-            call.extend(kind.into_iter().chain(std::iter::repeat("1".to_owned())).take(others));
+            call.extend(others(self.step.unwrap_or(self.words - 1) - 1));
         }
         call
     }
