@@ -3,10 +3,14 @@
 use rl_limiter::{SlidingLog, TooManyEntries};
 
 use super::MAX_LOG_ENTRIES;
+use super::algorithm::Decides as _;
 use super::args::Args;
 use super::reply;
-use super::store::Slot;
-use crate::server::{Call, Error, Handler, Mode};
+use super::store::{KEY, Slot};
+use super::verdict::Verdict;
+use crate::server::{Call, Error, Handler, Mode, RareLine};
+
+static LOG_IS_FULL: RareLine = RareLine::new();
 
 /// The sliding window log.
 pub struct Log;
@@ -29,12 +33,17 @@ impl Handler for Log {
                     Err(Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {most}"))),
                 ),
             };
+            if decision.is_err() {
+                LOG_IS_FULL.warn(|| {
+                    format!("a sliding window log is full, and its calls get errors: rl.max-log-entries is {most}")
+                });
+            }
             if let Some(plan) = plan {
                 slot.carry_out(&plan)?;
             }
             decision?
         };
-        reply::decision(call, decision);
+        reply::decision(call, Verdict::decided(call, KEY, SlidingLog::BY, cost, decision));
         Ok(())
     }
 }

@@ -4,15 +4,21 @@ use rl_limiter::layout::{State, Stored, Unreadable};
 use rl_limiter::sliding_log::{self, Plan};
 use rl_limiter::{Cost, Limiter, LimiterState, Micros};
 
+use super::algorithm::Decides;
 use super::lifetime::moved_expiry;
 use super::reply;
-use crate::server::{Call, Error, Key, Mode, Value};
+use super::verdict::Verdict;
+use crate::server::{Call, Counter, Error, Key, Mode, RareLine, Value};
 
 /// The argument that names the key.
-const KEY: usize = 1;
+pub const KEY: usize = 1;
+
+/// How often a call found a state that was later than its own time, and brought it to now.
+pub static CLOCK_STEPS_BACK: Counter = Counter::new();
+static CLOCK_STEPPED_BACK: RareLine = RareLine::new();
 
 /// Decides a call of `cost`, stores what it took, and replies.
-pub fn decide<L: Limiter>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result<(), Error> {
+pub fn decide<L: Limiter + Decides>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result<(), Error> {
     let decision = {
         let mut slot = Slot::open(call, Mode::Change)?;
         let outcome = limiter.decide(slot.load_kind()?, slot.now(), cost);
@@ -21,7 +27,7 @@ pub fn decide<L: Limiter>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result
         }
         outcome.decision
     };
-    reply::decision(call, decision);
+    reply::decision(call, Verdict::decided(call, KEY, L::BY, cost, decision));
     Ok(())
 }
 
@@ -29,13 +35,15 @@ pub fn decide<L: Limiter>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result
 pub struct Slot<'a> {
     key: Key<'a>,
     now: Micros,
+    /// Microseconds by which what was loaded is later than now: the clock went back.
+    later: u64,
 }
 
 impl<'a> Slot<'a> {
     /// Opens the key that argument 1 names, and reads the clock.
     pub fn open(call: &'a mut Call<'_>, mode: Mode) -> Result<Self, Error> {
         let now = Micros::saturating(call.now());
-        Ok(Self { key: call.open(KEY, mode)?, now })
+        Ok(Self { key: call.open(KEY, mode)?, now, later: 0 })
     }
 
     /// The time of the call.
@@ -47,18 +55,22 @@ impl<'a> Slot<'a> {
     /// difference.
     pub fn load(&mut self) -> Result<Option<Stored<'_>>, Error> {
         let now = self.now;
-        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
         let stored = Stored::read(bytes).map_err(unreadable)?;
+        self.later = stored.last().get().saturating_sub(now.get());
         Ok(Some(stored).filter(|stored| !stored.is_unused(now)))
     }
 
     /// The state under the key, which must be of this kind.
     pub fn load_kind<S: LimiterState>(&mut self) -> Result<Option<S>, Error> {
         let now = self.now;
-        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
         match State::decode(bytes) {
             Ok(state) if state.is_unused(now) => Ok(None),
-            Ok(state) => S::try_from(state).map(Some).map_err(|other| other_kind(other.kind())),
+            Ok(state) => {
+                self.later = state.last().get().saturating_sub(now.get());
+                S::try_from(state).map(Some).map_err(|other| other_kind(other.kind()))
+            }
             Err(_) => match self.load()? {
                 Some(stored) => Err(other_kind(stored.kind())),
                 None => Ok(None),
@@ -75,19 +87,10 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// The bytes under the key, of a length that something stored may have; `None` if there is no key.
-    fn bytes(&mut self) -> Result<Option<&[u8]>, Error> {
-        match self.key.value() {
-            Value::Missing => Ok(None),
-            Value::String(length) if Stored::has_length(length) => Ok(Some(self.key.bytes())),
-            Value::String(_) => Err(unreadable(Unreadable::NoLimiter)),
-            Value::Other => Err(Error::fixed(c"WRONGTYPE Operation against a key holding the wrong kind of value")),
-        }
-    }
-
     /// Stores a state that the call has just made, moves the key's expiry if it must, and tells replicas and watchers. A state
     /// that is unused now leaves no key.
     pub fn store(&mut self, next: State) -> Result<(), Error> {
+        self.note_clock();
         let key = &mut self.key;
         if next.is_unused(self.now) {
             delete(key);
@@ -115,6 +118,7 @@ impl<'a> Slot<'a> {
     /// Does to the log under the key what the call has just decided, moves the key's expiry if it must, and tells replicas and
     /// watchers: in place and by what was touched, if the log has room, else as a whole.
     pub fn carry_out(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.note_clock();
         if plan.leaves_nothing() {
             delete(&mut self.key);
         } else if plan.fits() {
@@ -143,12 +147,35 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
+    /// Whatever is written is brought to now: counts it if it was later, and tells the log now and then.
+    fn note_clock(&self) {
+        if self.later > 0 {
+            CLOCK_STEPS_BACK.add_one();
+            CLOCK_STEPPED_BACK.warn(|| {
+                let millis = self.later.div_ceil(1_000);
+                format!(
+                    "the clock went back: a limiter's last call is {millis} ms later than now, and counts as made now"
+                )
+            });
+        }
+    }
+
     /// When the log that was just written will be unused.
     fn unused_at(&mut self) -> Micros {
         match Stored::read(self.key.bytes()) {
             Ok(Stored::SlidingLog(log)) => log.unused_at(),
             _ => self.now,
         }
+    }
+}
+
+/// The bytes under a key, of a length that something stored may have; `None` if there is no key.
+fn bytes<'k>(key: &'k mut Key<'_>) -> Result<Option<&'k [u8]>, Error> {
+    match key.value() {
+        Value::Missing => Ok(None),
+        Value::String(length) if Stored::has_length(length) => Ok(Some(key.bytes())),
+        Value::String(_) => Err(unreadable(Unreadable::NoLimiter)),
+        Value::Other => Err(Error::fixed(c"WRONGTYPE Operation against a key holding the wrong kind of value")),
     }
 }
 
