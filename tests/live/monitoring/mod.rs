@@ -7,7 +7,7 @@ use std::process::Command;
 
 use exporter::Exporter;
 
-use crate::support::{Options, Server, ask, decide, error, replica_of, skip};
+use crate::support::{Options, Server, ask, decide, error, info, replica_of, skip, wait_until};
 
 const ALERTS: &str = include_str!("../../../ops/alerts.yml");
 const EXAMPLES: &str = include_str!("../../../ops/alerts-test.yml");
@@ -83,6 +83,25 @@ fn a_scrape_of_a_server_without_the_module_lacks_its_numbers_and_nothing_else() 
     let scraped = Exporter::of(&server).scrape();
     assert_eq!(scraped["redis_up"], 1.0);
     assert_eq!(fields(&scraped), BTreeMap::new());
+}
+
+/// When nothing else can be asked, the numbers still can.
+#[test]
+fn a_scrape_succeeds_without_memory_and_on_a_stale_replica() {
+    if !have("prometheus-redis-exporter") {
+        return;
+    }
+    let primary = Server::new();
+    let replica = replica_of(&primary, Options::new().set("replica-serve-stale-data", "no"));
+    let exporters = [&primary, &replica].map(Exporter::of);
+    ask::<()>(&mut primary.connect(), "CONFIG SET maxmemory 1");
+    error(&mut primary.connect(), "RL.FIXED new 9 1m");
+    assert_eq!(fields(&exporters[0].scrape())["rl_errors_oom"], 1.0);
+    drop(primary);
+    let mut redis = replica.connect();
+    wait_until("the link is down", || info(&mut redis, "replication", "master_link_status") == Some("down".into()));
+    assert!(error(&mut redis, "RL.PEEK k").starts_with("MASTERDOWN "));
+    assert!(fields(&exporters[1].scrape()).contains_key("rl_allowed"));
 }
 
 /// The names after `begin` in the alerts' expressions.
