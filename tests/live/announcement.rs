@@ -4,7 +4,7 @@ use redis::Value;
 use redis_rl::command::TABLE;
 use redis_rl::server::{Access, ArgumentKind};
 
-use crate::support::{Server, ask, error, send, version};
+use crate::support::{Server, ask, error, version};
 
 #[test]
 fn every_command_says_where_its_key_is() {
@@ -60,31 +60,6 @@ fn the_reference_has_each_command_with_its_syntax() {
     }
     let documented = reference.matches("\n### `RL.").count();
     assert_eq!(documented, TABLE.len(), "docs/commands.md documents other commands");
-}
-
-/// Redis 7.0 puts the commands of modules into no category; later servers let the module choose.
-#[test]
-fn categories_allow_and_forbid_where_the_server_has_them() {
-    let server = Server::new();
-    let mut redis = server.connect();
-    let has_categories = version(&mut redis) >= (7, 2);
-    ask::<()>(&mut redis, "ACL SETUSER reader on nopass ~* resetchannels -@all +@read");
-    ask::<()>(&mut redis, "ACL SETUSER named on nopass ~limits:* -@all +rl.fixed");
-    let mut reader = server.connect();
-    ask::<()>(&mut reader, "AUTH reader any");
-    if has_categories {
-        assert_eq!(ask::<Value>(&mut reader, "RL.PEEK k"), Value::Nil);
-    } else {
-        assert!(error(&mut reader, "RL.PEEK k").starts_with("NOPERM"));
-    }
-    assert!(error(&mut reader, "RL.FIXED k 1 1").starts_with("NOPERM"));
-
-    // By name and key pattern it works everywhere.
-    let mut named = server.connect();
-    ask::<()>(&mut named, "AUTH named any");
-    assert!(send::<Vec<i64>>(&mut named, "RL.FIXED limits:1 1 1").is_ok());
-    assert!(error(&mut named, "RL.FIXED other:1 1 1").starts_with("NOPERM"));
-    assert!(error(&mut named, "RL.TOKENBUCKET limits:1 1 1").starts_with("NOPERM"));
 }
 
 /// The texts in a reply of arrays, in order, whatever their nesting.
@@ -169,24 +144,6 @@ fn arguments_are_described_with_type_and_whether_they_can_be_left_out() {
             })
             .collect();
         assert_eq!(described.join(" "), expected, "{name}");
-    }
-}
-
-#[test]
-fn key_patterns_tell_reading_from_writing() {
-    let server = Server::new();
-    let mut redis = server.connect();
-    for (user, pattern, may_peek, may_take) in
-        [("reader", "%R~k", true, false), ("writer", "%W~k", false, false), ("both", "%RW~k", true, true)]
-    {
-        ask::<()>(&mut redis, &format!("ACL SETUSER {user} on nopass {pattern} +@all"));
-        let mut redis = server.connect();
-        ask::<()>(&mut redis, &format!("AUTH {user} any"));
-        for (line, may) in
-            [("RL.PEEK k", may_peek), ("RL.FIXED k 9 1m 0", may_take), ("RL.TOKENBUCKET k 9 1 0", may_take)]
-        {
-            assert_eq!(send::<Value>(&mut redis, line).is_ok(), may, "{user}: {line}");
-        }
     }
 }
 
