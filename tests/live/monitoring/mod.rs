@@ -1,4 +1,4 @@
-//! What Prometheus gets to see, and that the alerts of `ops/alerts.yml` fire when they should. Needs Debian's exporter and `promtool`.
+//! What Prometheus gets to see, and that the alerts of `docs/monitoring/alerts.yml` fire when they should. Needs Debian's exporter and `promtool`.
 
 mod exporter;
 
@@ -9,8 +9,8 @@ use exporter::Exporter;
 
 use crate::support::{Options, Server, ask, decide, error, info, replica_of, skip, wait_until};
 
-const ALERTS: &str = include_str!("../../../ops/alerts.yml");
-const EXAMPLES: &str = include_str!("../../../ops/alerts-test.yml");
+const ALERTS: &str = include_str!("../../../docs/monitoring/alerts.yml");
+const EXAMPLES: &str = include_str!("../../../docs/monitoring/alerts-test.yml");
 
 /// Whether the machine has what the test needs; says so if not.
 fn have(program: &str) -> bool {
