@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 
 use rl_limiter::layout::{State, Stored};
+use rl_limiter::limiter::Look;
 use rl_limiter::quantity::MAX_EXACT;
+use rl_limiter::share::Share;
 use rl_limiter::{Cost, Limiter, LimiterState, Micros, RetryAfter, TokenBucket, token_bucket};
 
 use super::answer;
@@ -48,6 +50,9 @@ where
         assert!(cost.get() > 0 && next.limiter() == state.limiter(), "{}", context());
         assert_eq!(limiter.decide(Some(next), now, cost).next, None, "{}", context());
     }
+    let look = limiter.look(Some(state), now);
+    let (before, after) = (look.share(0), look.share(if takes { cost.get() } else { 0 }));
+    assert!(Share::new(0, 1) <= after && after <= before && before <= Share::new(1, 1), "{}", context());
     if let RetryAfter::Millis(millis) = told.retry_after
         && !told.allowed
         && cost.get() > 0

@@ -89,9 +89,7 @@ impl<'a> Session<'a> {
         let log = self.server.log();
         assert!(!log.contains("panicked"), "{log}");
         assert_eq!(info(&mut self.redis, "server", "run_id"), Some(self.run_id), "another server");
-        if let Some(panics) = info(&mut self.redis, "rl", "rl_panics") {
-            assert_eq!(panics, "0");
-        }
+        assert_eq!(info(&mut self.redis, "rl", "rl_panics_caught").as_deref(), Some("0"));
         let with_data = used_memory(&mut self.redis);
         ask::<()>(&mut self.redis, "FLUSHALL");
         let after = used_memory(&mut self.redis);
