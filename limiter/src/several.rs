@@ -59,7 +59,7 @@ pub struct Verdict {
     pub index: usize,
 }
 
-impl<N, E> Vote<N, E> {
+impl<N, E: Copy> Vote<N, E> {
     /// Of the answer to a call of `cost` with nothing taken. The functions are asked where it matters: what there is to store though
     /// nothing is taken, what taking so many units makes of the state, and what share then remains.
     pub(crate) fn new(
@@ -83,16 +83,11 @@ impl<N, E> Vote<N, E> {
 
     /// What becomes of this limit, should the call be allowed by all or not. The decision of one that would allow a call which another
     /// one denies says so, as a look does. An error if it can't take what it allows.
-    pub fn outcome(&self, allowed: bool) -> Result<&Outcome<N>, &E> {
+    pub fn outcome(&self, allowed: bool) -> Result<&Outcome<N>, E> {
         match &self.taken {
-            Some(taken) if allowed => taken.as_ref(),
+            Some(taken) if allowed => taken.as_ref().map_err(|error| *error),
             _ => Ok(&self.untaken),
         }
-    }
-
-    /// What becomes of a call that asks no other limit.
-    pub fn alone(self) -> Result<Outcome<N>, E> {
-        self.taken.unwrap_or(Ok(self.untaken))
     }
 
     /// The same vote, with what is stored in another form.

@@ -1,7 +1,9 @@
 //! The reply that all decisions share.
 
-use rl_limiter::{Decision, RetryAfter};
+use arrayvec::ArrayVec;
+use rl_limiter::{Decision, RetryAfter, Verdict};
 
+use super::multi::MOST_LIMITS;
 use crate::server::Call;
 
 /// Replies with `allowed`, `limit`, `remaining`, `retry_after_ms` (−1: never) and `reset_ms`.
@@ -13,6 +15,15 @@ pub fn decision(call: &Call<'_>, decision: Decision) {
 pub fn decision_and(call: &Call<'_>, decision: Decision, number: u64) {
     let [allowed, limit, remaining, retry_after, reset] = integers(decision);
     call.reply_integers(&[allowed, limit, remaining, retry_after, reset, integer(number)]);
+}
+
+/// Replies to a call that asked several limits: with `allowed`, `index` and five integers for each.
+pub fn several(call: &Call<'_>, verdict: Verdict, decisions: impl Iterator<Item = Decision>) {
+    let index = i64::try_from(verdict.index).unwrap_or(i64::MAX);
+    let mut numbers: ArrayVec<i64, { 2 + 5 * MOST_LIMITS }> = ArrayVec::new();
+    numbers.extend([i64::from(verdict.allowed), index]);
+    numbers.extend(decisions.take(MOST_LIMITS).flat_map(integers));
+    call.reply_integers(&numbers);
 }
 
 fn integers(decision: Decision) -> [i64; 5] {

@@ -1,7 +1,5 @@
-//! The path of every call that decides, whether it asks one limit or several: each limit is judged, the memory for what
-//! is to be stored is checked, and only then anything is written.
-
-use std::slice;
+//! The path of every call that decides, whether it asks one limit or several: what is judged is first checked for the memory that it
+//! takes, and only then anything is written.
 
 use rl_limiter::{Cost, Limiter, SlidingLog, TooManyEntries, Verdict, Vote};
 
@@ -13,13 +11,34 @@ use crate::server::{Call, Error, Mode};
 /// What one limit says to its part of a call, and what there is to do to its key either way.
 pub type KeyVote = Vote<Change, TooManyEntries>;
 
-/// Decides a call that asks one limit, stores what it took, and replies.
-pub fn decide(call: &mut Call<'_>, judge: impl FnOnce(&mut Slot<'_>) -> Result<KeyVote, Error>) -> Result<(), Error> {
+/// Decides a call that asks one limiter, stores what it took, and replies.
+pub fn decide<L: Limiter>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result<(), Error> {
     let decision = {
         let mut slot = Slot::open(call, Mode::Change)?;
-        let vote = judge(&mut slot)?;
-        let verdict = settle(slice::from_mut(&mut slot), slice::from_ref(&vote))?;
-        vote.outcome(verdict.allowed).map_err(|_| log_is_full())?.decision
+        let outcome = limiter.decide(slot.load_kind()?, slot.now(), cost);
+        if let Some(next) = outcome.next {
+            slot.change(&Change::Store(next.into()))?;
+        }
+        outcome.decision
+    };
+    reply::decision(call, decision);
+    Ok(())
+}
+
+/// Decides a call that asks one log, does to it what the call took, and replies.
+pub fn decide_by_log(call: &mut Call<'_>, limiter: SlidingLog, cost: Cost) -> Result<(), Error> {
+    let decision = {
+        let mut slot = Slot::open(call, Mode::Change)?;
+        let now = slot.now();
+        let (plan, decision) = match limiter.decide(slot.load_log()?, now, cost, most_entries()) {
+            Ok(outcome) => (outcome.next, Ok(outcome.decision)),
+            // Whatever the answer, what is later than now is brought to now.
+            Err(full) => (slot.load_log()?.and_then(|log| log.seen_from(now)), Err(log_is_full(full))),
+        };
+        if let Some(plan) = plan {
+            slot.change(&Change::Log(plan))?;
+        }
+        decision?
     };
     reply::decision(call, decision);
     Ok(())
@@ -33,8 +52,8 @@ pub fn vote<L: Limiter>(slot: &mut Slot<'_>, limiter: L, cost: Cost) -> Result<K
 
 /// What a log says to its part of a call.
 pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Result<KeyVote, Error> {
-    let (now, most) = (slot.now(), u32::try_from(MAX_LOG_ENTRIES.get()).unwrap_or(u32::MAX));
-    Ok(limiter.judge(slot.load_log()?, now, cost, most).map(Change::Log, |full| full))
+    let now = slot.now();
+    Ok(limiter.judge(slot.load_log()?, now, cost, most_entries()).map(Change::Log, |full| full))
 }
 
 /// Does to the keys of a call, in order, what their limits' votes come to: if none denies, all take, else none does.
@@ -43,8 +62,8 @@ pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Resu
 /// memory that lacks, what is later than now is set to now.
 pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<Verdict, Error> {
     let verdict = Verdict::of(votes.iter().map(Vote::summary));
-    let log_full = verdict.allowed && votes.iter().any(|vote| vote.outcome(true).is_err());
-    let takes = verdict.allowed && !log_full;
+    let full = votes.iter().find_map(|vote| vote.outcome(verdict.allowed).err());
+    let takes = verdict.allowed && full.is_none();
     let changes = || votes.iter().map(|vote| vote.outcome(takes).ok().and_then(|outcome| outcome.next.as_ref()));
 
     check_memory(slots.iter().zip(changes()).filter_map(|(slot, change)| Some((slot, change?))))?;
@@ -56,9 +75,14 @@ pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<Verdict, Erro
         }
     }
     done?;
-    if log_full { Err(log_is_full()) } else { Ok(verdict) }
+    full.map_or(Ok(verdict), |full| Err(log_is_full(full)))
 }
 
-fn log_is_full() -> Error {
+/// The most entries that a log may have.
+fn most_entries() -> u32 {
+    u32::try_from(MAX_LOG_ENTRIES.get()).unwrap_or(u32::MAX)
+}
+
+fn log_is_full(_: TooManyEntries) -> Error {
     Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {}", MAX_LOG_ENTRIES.get()))
 }

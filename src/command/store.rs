@@ -1,5 +1,7 @@
 //! States in keys: reading them, and changing them.
 
+use std::num::NonZeroUsize;
+
 use rl_limiter::layout::{State, Stored, Unreadable};
 use rl_limiter::sliding_log::{self, Plan};
 use rl_limiter::{LimiterState, Micros};
@@ -7,7 +9,7 @@ use rl_limiter::{LimiterState, Micros};
 use super::lifetime::moved_expiry;
 use crate::server::{Call, Error, Key, Mode, Value};
 
-/// The argument that names the key.
+/// The argument that names the key, or the first one.
 const KEY: usize = 1;
 
 /// What a call does to its key: decided, and not yet done.
@@ -30,6 +32,16 @@ impl<'a> Slot<'a> {
     pub fn open(call: &'a mut Call<'_>, mode: Mode) -> Result<Self, Error> {
         let now = Micros::saturating(call.now());
         Ok(Self { key: call.open(KEY, mode)?, now })
+    }
+
+    /// Opens the keys that every `step`-th argument names, each when it is asked for, and reads the clock once for all.
+    pub fn open_each(
+        call: &'a mut Call<'_>,
+        step: NonZeroUsize,
+        mode: Mode,
+    ) -> Result<impl Iterator<Item = Self>, Error> {
+        let now = Micros::saturating(call.now());
+        Ok(call.open_each(KEY, step, mode)?.map(move |key| Self { key, now }))
     }
 
     /// The time of the call.

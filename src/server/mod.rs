@@ -19,4 +19,4 @@ pub use call::{Call, Error, Field};
 pub use config::Setting;
 pub use key::{Key, Mode, Value};
 pub use load::{Module, load, unload};
-pub use register::{Access, Argument, ArgumentKind, Command, EntryPoint, Handler};
+pub use register::{Access, Argument, ArgumentKind, Command, EntryPoint, Handler, Keys};
