@@ -75,6 +75,11 @@ macro_rules! kinds {
                 match self { $(Self::$variant(_) => $name,)* }
             }
 
+            /// The time of the last call that took or gave back something.
+            pub const fn last(&self) -> Micros {
+                match self { $(Self::$variant(state) => state.last(),)* }
+            }
+
             /// See [`LimiterState::is_unused`].
             pub fn is_unused(&self, now: Micros) -> bool {
                 match self { $(Self::$variant(state) => state.is_unused(now),)* }
@@ -155,6 +160,14 @@ impl<'a> Stored<'a> {
         match self {
             Self::State(state) => state.kind(),
             Self::SlidingLog(_) => "sliding window log",
+        }
+    }
+
+    /// The time of the last call that took or gave back something; of a log that of its newest entry.
+    pub fn last(&self) -> Micros {
+        match self {
+            Self::State(state) => state.last(),
+            Self::SlidingLog(log) => log.last(),
         }
     }
 

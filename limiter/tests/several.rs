@@ -14,7 +14,7 @@ use num_rational::BigRational;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rl_limiter::several::Summary;
-use rl_limiter::{Cost, FixedWindow, Limit, Limiter, Micros, Share, Verdict, Window};
+use rl_limiter::{Cost, FixedWindow, JointVerdict, Limit, Limiter, Micros, Share, Window};
 
 use random::check;
 use several_limits::{Asked, Judged, any_limit};
@@ -85,7 +85,7 @@ fn call(limits: &mut [Box<dyn Judged>], now: u64, (_, asked): &Step) -> Result<(
     let costs: Vec<u64> = limits.iter().zip(asked).map(|(limit, asked)| asked.cost(limit.untaken(now, 1))).collect();
     let answers: Vec<_> = limits.iter().zip(&costs).map(|(limit, &cost)| limit.untaken(now, cost)).collect();
     let summaries: Vec<Summary> = limits.iter_mut().zip(&costs).map(|(limit, &cost)| limit.judge(now, cost)).collect();
-    let verdict = Verdict::of(summaries);
+    let verdict = JointVerdict::of(summaries);
 
     let denying: Vec<usize> = (0..limits.len()).filter(|&index| costs[index] > 0 && !answers[index].allowed).collect();
     prop_assert_eq!(verdict.allowed, denying.is_empty());
@@ -118,8 +118,8 @@ fn the_limit_that_is_named_when_it_is_denied_is_the_one_with_the_longest_wait() 
         limiter.judge(state, now, Cost::new(cost).unwrap()).summary()
     };
     let (second, minute, nothing) = (full(1, b"1s"), full(1, b"1m"), full(0, b"1ms"));
-    let named = |votes: &[Summary]| Verdict::of(votes.iter().copied());
-    let of = |allowed, index| Verdict { allowed, index };
+    let named = |votes: &[Summary]| JointVerdict::of(votes.iter().copied());
+    let of = |allowed, index| JointVerdict { allowed, index };
     assert_eq!(named(&[summary(second, 1), summary(minute, 1)]), of(false, 1));
     assert_eq!(named(&[summary(minute, 1), summary(second, 1)]), of(false, 0));
     assert_eq!(named(&[summary(minute, 1), summary(nothing, 1), summary(second, 1)]), of(false, 1), "never is longest");

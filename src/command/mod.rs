@@ -2,9 +2,11 @@
 //!
 //! [`TABLE`] lists them. Registration, `COMMAND DOCS` and `docs/commands.md` all follow it.
 
+mod algorithm;
 mod args;
 mod debit;
 mod fixed;
+mod info;
 mod inspect;
 mod leaky;
 mod lifetime;
@@ -17,6 +19,10 @@ mod sliding;
 mod sliding_log;
 mod store;
 mod token_bucket;
+mod top;
+mod verdict;
+
+pub use info::Info;
 
 use std::ffi::CStr;
 
@@ -30,6 +36,7 @@ const RATE: Argument = Argument { name: c"rate", kind: ArgumentKind::Text, optio
 const COST: Argument = Argument { name: c"cost", kind: ArgumentKind::Integer, optional: true };
 
 const AMOUNT: Argument = Argument { name: c"amount", kind: ArgumentKind::Integer, optional: false };
+const ROWS: Argument = Argument { name: c"n", kind: ArgumentKind::Integer, optional: true };
 const AGE: Argument = Argument { name: c"duration", kind: ArgumentKind::TextAfter(c"AGE"), optional: true };
 
 /// What `RL.MULTI` takes for each of its limits.
@@ -55,8 +62,17 @@ const fn kind(name: &'static CStr, word: &'static CStr) -> Argument {
 /// `rl.max-log-entries`: the most entries that a sliding window log may have.
 static MAX_LOG_ENTRIES: Setting = Setting::new(c"max-log-entries", 100_000, 10_000_000);
 
+/// `rl.notify-denied`: whether a denied call is an event of its key.
+static NOTIFY_DENIED: Setting = Setting::no_or_yes(c"notify-denied");
+
+/// The most that `rl.top-keys` may be.
+const MOST_TOP_KEYS: u32 = 1_000;
+
+/// `rl.top-keys`: for how many keys it is counted how often they were denied; 0 for none.
+static TOP_KEYS: Setting = Setting::or_off(c"top-keys", 0, MOST_TOP_KEYS as i64).telling(top::resize);
+
 /// All settings.
-pub static SETTINGS: [&Setting; 1] = [&MAX_LOG_ENTRIES];
+pub static SETTINGS: [&Setting; 3] = [&MAX_LOG_ENTRIES, &NOTIFY_DENIED, &TOP_KEYS];
 
 /// What the commands that decide have in common.
 const DECIDING: Command = Command {
@@ -78,7 +94,7 @@ const LOOKING: Command =
     Command { flags: c"readonly fast", access: Access::Read, categories: c"read fast", ..DECIDING };
 
 /// All commands.
-pub const TABLE: [Command; 10] = [
+pub const TABLE: [Command; 11] = [
     Command {
         name: c"rl.fixed",
         summary: c"Decides a call by a fixed window counter: at most `limit` units in each `window` of the clock.",
@@ -160,6 +176,18 @@ pub const TABLE: [Command; 10] = [
         complexity: c"O(n), n the size of the state",
         arguments: &[KEY],
         entry_point: EntryPoint::of::<inspect::Inspect>(),
+        ..LOOKING
+    },
+    Command {
+        name: c"rl.top",
+        arity: -1,
+        flags: c"admin",
+        access: Access::NoKey,
+        categories: c"admin dangerous",
+        summary: c"Tells which keys of this server were denied most in this minute and the one before.",
+        complexity: c"O(k log k), k the keys that are kept",
+        arguments: &[ROWS],
+        entry_point: EntryPoint::of::<top::Top>(),
         ..LOOKING
     },
 ];

@@ -5,10 +5,12 @@ use std::num::NonZeroUsize;
 use arrayvec::ArrayVec;
 use rl_limiter::{Cost, FixedWindow, LeakyBucket, SlidingLog, SlidingWindow, TokenBucket};
 
+use super::algorithm::{Algorithm, Decides};
 use super::args::Args;
 use super::reply;
 use super::settle::{KeyVote, settle, vote, vote_by_log};
-use super::store::Slot;
+use super::store::{KEY, Slot};
+use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
 
 /// The most limits that a call may ask.
@@ -25,19 +27,28 @@ impl Handler for Multi {
         let (args, count) = Args::of_each(call, WORDS.get(), MOST_LIMITS)?;
         let mut parts = ArrayVec::<Part, MOST_LIMITS>::new();
         for index in 0..count {
-            parts.push(Part::read(&args, 1 + index * WORDS.get()).map_err(in_limit(index))?);
+            parts.push(Part::read(&args, KEY + index * WORDS.get()).map_err(in_limit(index))?);
         }
 
         let mut votes = ArrayVec::<KeyVote, MOST_LIMITS>::new();
-        let verdict = {
+        let joint = {
             let mut slots: ArrayVec<_, MOST_LIMITS> = Slot::open_each(call, WORDS, Mode::Change)?.collect();
             for (index, (slot, part)) in slots.iter_mut().zip(&parts).enumerate() {
                 votes.push(part.judge(slot).map_err(in_limit(index))?);
             }
             settle(&mut slots, &votes)?
         };
-        let outcomes = votes.iter().filter_map(|vote| vote.outcome(verdict.allowed).ok());
-        reply::several(call, verdict, outcomes.map(|outcome| outcome.decision));
+        let outcomes = votes.iter().filter_map(|vote| vote.outcome(joint.allowed).ok());
+        let verdicts = parts.iter().zip(outcomes).enumerate().map(|(index, (part, outcome))| {
+            let decision = outcome.decision;
+            // What would have allowed the call that another one denied has decided nothing.
+            if joint.allowed || !decision.allowed {
+                Verdict::decided(call, KEY + index * WORDS.get(), part.limit.algorithm(), part.cost, decision)
+            } else {
+                Verdict::told(decision)
+            }
+        });
+        reply::several(call, joint, verdicts);
         Ok(())
     }
 }
@@ -55,6 +66,18 @@ enum Limit {
     Log(SlidingLog),
     TokenBucket(TokenBucket),
     Leaky(LeakyBucket),
+}
+
+impl Limit {
+    fn algorithm(&self) -> Algorithm {
+        match self {
+            Self::Fixed(_) => FixedWindow::BY,
+            Self::Sliding(_) => SlidingWindow::BY,
+            Self::Log(_) => SlidingLog::BY,
+            Self::TokenBucket(_) => TokenBucket::BY,
+            Self::Leaky(_) => LeakyBucket::BY,
+        }
+    }
 }
 
 impl Part {

@@ -1,18 +1,22 @@
 //! The path of every call that decides, whether it asks one limit or several: what is judged is first checked for the memory that it
 //! takes, and only then anything is written.
 
-use rl_limiter::{Cost, Limiter, SlidingLog, TooManyEntries, Verdict, Vote};
+use rl_limiter::{Cost, JointVerdict, Limiter, SlidingLog, TooManyEntries, Vote};
 
 use super::MAX_LOG_ENTRIES;
+use super::algorithm::Decides;
 use super::reply;
-use super::store::{Change, Slot, check_memory};
-use crate::server::{Call, Error, Mode};
+use super::store::{Change, KEY, Slot, check_memory};
+use super::verdict::Verdict;
+use crate::server::{Call, Error, Mode, RareLine};
+
+static LOG_IS_FULL: RareLine = RareLine::new();
 
 /// What one limit says to its part of a call, and what there is to do to its key either way.
 pub type KeyVote = Vote<Change, TooManyEntries>;
 
 /// Decides a call that asks one limiter, stores what it took, and replies.
-pub fn decide<L: Limiter>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result<(), Error> {
+pub fn decide<L: Limiter + Decides>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result<(), Error> {
     let decision = {
         let mut slot = Slot::open(call, Mode::Change)?;
         let outcome = limiter.decide(slot.load_kind()?, slot.now(), cost);
@@ -21,7 +25,7 @@ pub fn decide<L: Limiter>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result
         }
         outcome.decision
     };
-    reply::decision(call, decision);
+    reply::decision(call, Verdict::decided(call, KEY, L::BY, cost, decision));
     Ok(())
 }
 
@@ -40,7 +44,7 @@ pub fn decide_by_log(call: &mut Call<'_>, limiter: SlidingLog, cost: Cost) -> Re
         }
         decision?
     };
-    reply::decision(call, decision);
+    reply::decision(call, Verdict::decided(call, KEY, SlidingLog::BY, cost, decision));
     Ok(())
 }
 
@@ -60,8 +64,8 @@ pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Resu
 ///
 /// Nothing is taken either if memory lacks for one of them, or if a log is full: both are errors. Whatever the answer but for
 /// memory that lacks, what is later than now is set to now.
-pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<Verdict, Error> {
-    let verdict = Verdict::of(votes.iter().map(Vote::summary));
+pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<JointVerdict, Error> {
+    let verdict = JointVerdict::of(votes.iter().map(Vote::summary));
     let full = votes.iter().find_map(|vote| vote.outcome(verdict.allowed).err());
     let takes = verdict.allowed && full.is_none();
     let changes = || votes.iter().map(|vote| vote.outcome(takes).ok().and_then(|outcome| outcome.next.as_ref()));
@@ -84,5 +88,8 @@ fn most_entries() -> u32 {
 }
 
 fn log_is_full(_: TooManyEntries) -> Error {
-    Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {}", MAX_LOG_ENTRIES.get()))
+    let most = MAX_LOG_ENTRIES.get();
+    LOG_IS_FULL
+        .warn(|| format!("a sliding window log is full, and its calls get errors: rl.max-log-entries is {most}"));
+    Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {most}"))
 }

@@ -7,10 +7,14 @@ use rl_limiter::sliding_log::{self, Plan};
 use rl_limiter::{LimiterState, Micros};
 
 use super::lifetime::moved_expiry;
-use crate::server::{Call, Error, Key, Mode, Value};
+use crate::server::{Call, Counter, Error, Key, Mode, RareLine, Value};
 
 /// The argument that names the key, or the first one.
-const KEY: usize = 1;
+pub const KEY: usize = 1;
+
+/// How often a call found a state that was later than its own time, and brought it to now.
+pub static CLOCK_STEPS_BACK: Counter = Counter::new();
+static CLOCK_STEPPED_BACK: RareLine = RareLine::new();
 
 /// What a call does to its key: decided, and not yet done.
 #[derive(Clone, Debug)]
@@ -25,13 +29,15 @@ pub enum Change {
 pub struct Slot<'a> {
     key: Key<'a>,
     now: Micros,
+    /// Microseconds by which what was loaded is later than now: the clock went back.
+    later: u64,
 }
 
 impl<'a> Slot<'a> {
     /// Opens the key that argument 1 names, and reads the clock.
     pub fn open(call: &'a mut Call<'_>, mode: Mode) -> Result<Self, Error> {
         let now = Micros::saturating(call.now());
-        Ok(Self { key: call.open(KEY, mode)?, now })
+        Ok(Self { key: call.open(KEY, mode)?, now, later: 0 })
     }
 
     /// Opens the keys that every `step`-th argument names, each when it is asked for, and reads the clock once for all.
@@ -41,7 +47,7 @@ impl<'a> Slot<'a> {
         mode: Mode,
     ) -> Result<impl Iterator<Item = Self>, Error> {
         let now = Micros::saturating(call.now());
-        Ok(call.open_each(KEY, step, mode)?.map(move |key| Self { key, now }))
+        Ok(call.open_each(KEY, step, mode)?.map(move |key| Self { key, now, later: 0 }))
     }
 
     /// The time of the call.
@@ -53,18 +59,22 @@ impl<'a> Slot<'a> {
     /// difference.
     pub fn load(&mut self) -> Result<Option<Stored<'_>>, Error> {
         let now = self.now;
-        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
         let stored = Stored::read(bytes).map_err(unreadable)?;
+        self.later = stored.last().get().saturating_sub(now.get());
         Ok(Some(stored).filter(|stored| !stored.is_unused(now)))
     }
 
     /// The state under the key, which must be of this kind.
     pub fn load_kind<S: LimiterState>(&mut self) -> Result<Option<S>, Error> {
         let now = self.now;
-        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
         match State::decode(bytes) {
             Ok(state) if state.is_unused(now) => Ok(None),
-            Ok(state) => S::try_from(state).map(Some).map_err(|other| other_kind(other.kind())),
+            Ok(state) => {
+                self.later = state.last().get().saturating_sub(now.get());
+                S::try_from(state).map(Some).map_err(|other| other_kind(other.kind()))
+            }
             Err(_) => match self.load()? {
                 Some(stored) => Err(other_kind(stored.kind())),
                 None => Ok(None),
@@ -81,16 +91,6 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// The bytes under the key, of a length that something stored may have; `None` if there is no key.
-    fn bytes(&mut self) -> Result<Option<&[u8]>, Error> {
-        match self.key.value() {
-            Value::Missing => Ok(None),
-            Value::String(length) if Stored::has_length(length) => Ok(Some(self.key.bytes())),
-            Value::String(_) => Err(unreadable(Unreadable::NoLimiter)),
-            Value::Other => Err(Error::fixed(c"WRONGTYPE Operation against a key holding the wrong kind of value")),
-        }
-    }
-
     /// Makes a change, if the server has the memory for it.
     pub fn change(&mut self, change: &Change) -> Result<(), Error> {
         check_memory([(&*self, change)].into_iter())?;
@@ -99,6 +99,7 @@ impl<'a> Slot<'a> {
 
     /// Makes a change, for which the memory is there, moves the key's expiry if it must, and tells replicas and watchers.
     pub fn carry_out(&mut self, change: &Change) -> Result<(), Error> {
+        self.note_clock();
         match change {
             Change::Store(next) => self.store(next),
             Change::Log(plan) => self.change_log(plan),
@@ -170,12 +171,34 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
+    fn note_clock(&self) {
+        if self.later > 0 {
+            CLOCK_STEPS_BACK.add_one();
+            CLOCK_STEPPED_BACK.warn(|| {
+                let millis = self.later.div_ceil(1_000);
+                format!(
+                    "the clock went back: a limiter's last call is {millis} ms later than now, and counts as made now"
+                )
+            });
+        }
+    }
+
     /// When the log that was just written will be unused.
     fn unused_at(&mut self) -> Micros {
         match Stored::read(self.key.bytes()) {
             Ok(Stored::SlidingLog(log)) => log.unused_at(),
             _ => self.now,
         }
+    }
+}
+
+/// The bytes under a key, of a length that something stored may have; `None` if there is no key.
+fn bytes<'k>(key: &'k mut Key<'_>) -> Result<Option<&'k [u8]>, Error> {
+    match key.value() {
+        Value::Missing => Ok(None),
+        Value::String(length) if Stored::has_length(length) => Ok(Some(key.bytes())),
+        Value::String(_) => Err(unreadable(Unreadable::NoLimiter)),
+        Value::Other => Err(Error::fixed(c"WRONGTYPE Operation against a key holding the wrong kind of value")),
     }
 }
 

@@ -6,10 +6,11 @@ use std::fmt::Arguments;
 use std::num::NonZeroUsize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use redis_module::raw::{RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api::Api;
 use super::key::{Key, Mode};
+use super::stats;
 
 /// Why a call is answered with an error.
 #[derive(Debug)]
@@ -24,6 +25,13 @@ impl Error {
     /// An error with a fixed text.
     pub const fn fixed(text: &'static CStr) -> Self {
         Self::Text(Cow::Borrowed(text))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::WrongArity => b"ERR wrong number of arguments",
+            Self::Text(text) => text.to_bytes(),
+        }
     }
 
     /// An error whose text is put together.
@@ -162,8 +170,28 @@ impl<'a> Call<'a> {
     }
 
     fn reply_text(&self, text: &str) {
+        self.reply_bytes(text.as_bytes());
+    }
+
+    fn reply_bytes(&self, bytes: &[u8]) {
         // SAFETY: the context lives as long as the call; the server copies so many bytes.
-        unsafe { (self.api.reply_with_string_buffer)(self.ctx, text.as_ptr().cast(), text.len()) };
+        unsafe { (self.api.reply_with_string_buffer)(self.ctx, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    /// Replies with an array of rows, each a string of bytes and three integers.
+    pub fn reply_rows<'r>(&self, rows: impl ExactSizeIterator<Item = (&'r [u8], [i64; 3])>) {
+        let length = c_long::try_from(rows.len()).unwrap_or(0);
+        // SAFETY: the context lives as long as the call.
+        unsafe { (self.api.reply_with_array)(self.ctx, length) };
+        for (bytes, integers) in rows {
+            // SAFETY: as above.
+            unsafe { (self.api.reply_with_array)(self.ctx, 4) };
+            self.reply_bytes(bytes);
+            for integer in integers {
+                // SAFETY: as above.
+                unsafe { (self.api.reply_with_long_long)(self.ctx, integer) };
+            }
+        }
     }
 
     /// Replies with a null: there is no such key.
@@ -172,7 +200,19 @@ impl<'a> Call<'a> {
         unsafe { (self.api.reply_with_null)(self.ctx) };
     }
 
+    /// Tells clients that listen for events of keys about one of the class module, of the key that the argument at
+    /// `index` names. Whether anybody gets it is the server's setting `notify-keyspace-events`.
+    pub fn notify(&self, event: &CStr, index: usize) {
+        if let Some(&name) = self.arguments.get(index) {
+            let class = raw::REDISMODULE_NOTIFY_MODULE;
+            // SAFETY: the context and the name live as long as the call; the event ends with a NUL.
+            unsafe { (self.api.notify_keyspace_event)(self.ctx, class, event.as_ptr(), name) };
+        }
+    }
+
+    /// Replies with an error, and counts it.
     pub(super) fn reply_error(&self, error: &Error) {
+        stats::count_error(error.bytes());
         match error {
             // SAFETY: the context lives as long as the call.
             Error::WrongArity => unsafe { (self.api.wrong_arity)(self.ctx) },

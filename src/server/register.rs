@@ -39,6 +39,8 @@ pub enum Access {
     ReadWrite,
     /// Reads the value.
     Read,
+    /// Has no key: it tells about the whole server. So it is not in the category of the commands that work on one.
+    NoKey,
 }
 
 /// What an argument is, for `COMMAND DOCS`.
@@ -70,11 +72,11 @@ pub enum Keys {
 }
 
 impl Keys {
-    /// The last key, counted from the end if it is negative, and the step from key to key.
-    const fn last_and_step(self) -> (c_int, c_int) {
+    /// The first key, the last one, counted from the end if it is negative, and the step from key to key.
+    const fn first_last_step(self) -> (c_int, c_int, c_int) {
         match self {
-            Self::First => (1, 1),
-            Self::Every(step) => (-1, step),
+            Self::First => (1, 1, 1),
+            Self::Every(step) => (1, -1, step),
         }
     }
 }
@@ -98,7 +100,7 @@ pub struct Command {
     pub arity: c_int,
     /// The flags of `RedisModule_CreateCommand`.
     pub flags: &'static CStr,
-    /// Where its keys are.
+    /// Where its keys are, if it has any.
     pub keys: Keys,
     /// What it does with them.
     pub access: Access,
@@ -116,7 +118,7 @@ pub struct Command {
     pub entry_point: EntryPoint,
 }
 
-/// The ACL category of all the commands, where the server takes new categories.
+/// The ACL category of all the commands that have a key, where the server takes new categories.
 const CATEGORY: &CStr = c"ratelimit";
 
 const OK: c_int = raw::REDISMODULE_OK as c_int;
@@ -146,10 +148,13 @@ pub fn register(api: &Api, ctx: *mut RedisModuleCtx, commands: &[Command]) -> Re
 /// The error is what the server refuses.
 fn register_one(api: &Api, ctx: *mut RedisModuleCtx, command: &Command) -> Result<(), &'static str> {
     let (name, flags) = (command.name.as_ptr(), command.flags.as_ptr());
-    let (last, step) = command.keys.last_and_step();
+    let (first, last, step) = match command.access {
+        Access::NoKey => (0, 0, 0),
+        _ => command.keys.first_last_step(),
+    };
     // SAFETY: the server passed this context for loading; the texts end with a NUL, and the entry point lives as long as
     // the module.
-    if unsafe { (api.create_command)(ctx, name, command.entry_point.0, flags, 1, last, step) } != OK {
+    if unsafe { (api.create_command)(ctx, name, command.entry_point.0, flags, first, last, step) } != OK {
         return Err("the name");
     }
     // SAFETY: as above.
@@ -163,7 +168,7 @@ fn register_one(api: &Api, ctx: *mut RedisModuleCtx, command: &Command) -> Resul
 
 fn set_info(api: &Api, created: *mut RedisModuleCommand, command: &Command) -> Result<(), &'static str> {
     // The server reads both lists up to an element of zeros.
-    let mut key_specs = [key_spec(command.keys, command.access), NO_KEY_SPEC];
+    let mut key_specs = [key_spec(command.keys, command.access).unwrap_or(NO_KEY_SPEC), NO_KEY_SPEC];
     let mut nested = Vec::new();
     let mut arguments = arguments(command.arguments, &mut nested);
     let info = RedisModuleCommandInfo {
@@ -187,6 +192,7 @@ fn set_categories(api: &Api, created: *mut RedisModuleCommand, command: &Command
     };
     let with_ours = [command.categories.to_bytes(), b" ", CATEGORY.to_bytes()].concat();
     let with_ours = CString::new(with_ours).unwrap_or_default();
+    let with_ours = if command.access == Access::NoKey { command.categories.to_owned() } else { with_ours };
     let done = [with_ours.as_c_str(), command.categories].into_iter().any(|categories| {
         // SAFETY: the command was just created; the text ends with a NUL.
         unsafe { set(created, categories.as_ptr()) == OK }
@@ -220,30 +226,30 @@ const NO_ARGUMENT: RedisModuleCommandArg = RedisModuleCommandArg {
     display_text: ptr::null(),
 };
 
-fn key_spec(keys: Keys, access: Access) -> RedisModuleCommandKeySpec {
+/// Of a command that has keys.
+fn key_spec(keys: Keys, access: Access) -> Option<RedisModuleCommandKeySpec> {
+    let (first, last, keystep) = keys.first_last_step();
     // Here the last key is counted from the first, where it is not from the end.
-    let (lastkey, keystep) = match keys.last_and_step() {
-        (last @ ..0, step) => (last, step),
-        (last, step) => (last - 1, step),
-    };
+    let lastkey = if last < 0 { last } else { last - first };
     let flags = match access {
         Access::ReadWrite => {
             raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_ACCESS | raw::REDISMODULE_CMD_KEY_UPDATE
         }
         Access::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
+        Access::NoKey => return None,
     };
-    RedisModuleCommandKeySpec {
+    Some(RedisModuleCommandKeySpec {
         flags: flags.into(),
         begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX,
         bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 {
-            index: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: 1 },
+            index: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: first },
         },
         find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE,
         fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 {
             range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey, keystep, limit: 0 },
         },
         ..NO_KEY_SPEC
-    }
+    })
 }
 
 /// Arguments as the server reads them, up to an element of zeros. What they point to besides is put into `nested`, and must be kept there.
