@@ -26,6 +26,7 @@ mod lifetime;
 mod loading;
 mod losses;
 mod memory;
+mod multi;
 mod newer_layout;
 mod notifications;
 mod persistence;
