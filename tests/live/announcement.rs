@@ -23,7 +23,7 @@ fn every_command_says_where_its_key_is() {
             Keys::Every(step) => (-1, step.into()),
         };
         assert_eq!(info[0][3..6], [Value::Int(1), Value::Int(last), Value::Int(step)], "{name}");
-        let others = " 1".repeat(words_of(command.arguments).len() - 1);
+        let others = " 1".repeat(command.arity.unsigned_abs() as usize - 2);
         let keys: Vec<String> = ask(&mut redis, &format!("COMMAND GETKEYS {name} the-key{others}"));
         assert_eq!(keys, ["the-key"], "{name}");
     }

@@ -38,7 +38,7 @@ fn commands_in_file(server: &Server) -> Vec<String> {
 
 #[test]
 fn one_call_is_one_unit_for_replicas_and_the_file() {
-    let server = Options::new().set("appendonly", "yes").start();
+    let server = Options::new().set("appendonly", "yes").set("appendfsync", "always").start();
     let mut redis = server.connect();
     assert!(call(&mut redis, BOTH).allowed);
     assert_eq!(commands_in_file(&server)[1..], ["MULTI", "SET", "SET", "SET", "EXEC"]);
@@ -60,7 +60,7 @@ fn one_call_is_one_unit_for_replicas_and_the_file() {
 
 #[test]
 fn replicas_and_files_hold_equal_bytes() {
-    let mut server = Options::new().set("appendonly", "yes").start();
+    let mut server = Options::new().set("appendonly", "yes").set("appendfsync", "always").start();
     let mut redis = server.connect();
     let replica = replica_of(&server, Options::new().module(None));
     for round in 0..200 {
@@ -115,7 +115,7 @@ fn a_denied_call_replicates_nothing_and_breaks_no_watch() {
 
 #[test]
 fn one_time_and_one_unit_within_a_transaction_and_a_script() {
-    let server = Options::new().set("appendonly", "yes").start();
+    let server = Options::new().set("appendonly", "yes").set("appendfsync", "always").start();
     let mut redis = server.connect();
     ask::<()>(&mut redis, "MULTI");
     ask::<()>(&mut redis, &format!("RL.MULTI {BOTH}"));
