@@ -1,5 +1,7 @@
 //! States in keys: reading them, and changing them.
 
+use std::num::NonZeroUsize;
+
 use rl_limiter::layout::{State, Stored, Unreadable};
 use rl_limiter::sliding_log::{self, Plan};
 use rl_limiter::{LimiterState, Micros};
@@ -7,7 +9,7 @@ use rl_limiter::{LimiterState, Micros};
 use super::lifetime::moved_expiry;
 use crate::server::{Call, Counter, Error, Key, Mode, RareLine, Value};
 
-/// The argument that names the key.
+/// The argument that names the key, or the first one.
 pub const KEY: usize = 1;
 
 /// How often a call found a state that was later than its own time, and brought it to now.
@@ -36,6 +38,16 @@ impl<'a> Slot<'a> {
     pub fn open(call: &'a mut Call<'_>, mode: Mode) -> Result<Self, Error> {
         let now = Micros::saturating(call.now());
         Ok(Self { key: call.open(KEY, mode)?, now, later: 0 })
+    }
+
+    /// Opens the keys that every `step`-th argument names, each when it is asked for, and reads the clock once for all.
+    pub fn open_each(
+        call: &'a mut Call<'_>,
+        step: NonZeroUsize,
+        mode: Mode,
+    ) -> Result<impl Iterator<Item = Self>, Error> {
+        let now = Micros::saturating(call.now());
+        Ok(call.open_each(KEY, step, mode)?.map(move |key| Self { key, now, later: 0 }))
     }
 
     /// The time of the call.

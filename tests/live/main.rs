@@ -31,6 +31,7 @@ mod loading;
 mod losses;
 mod memory;
 mod monitoring;
+mod multi;
 mod newer_layout;
 mod notifications;
 mod persistence;

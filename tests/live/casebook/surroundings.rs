@@ -174,8 +174,8 @@ fn in_words(play: &mut Play<'_>, words: &str) -> Vec<Reply> {
             .iter()
             .filter(|command| command.access != Access::NoKey)
             .map(|command| {
-                let others = command.arguments.iter().filter(|argument| !argument.optional).count() - 1;
-                let line = format!("COMMAND GETKEYS {} {{key}}{}", command.name.to_string_lossy(), " 1".repeat(others));
+                let others = " 1".repeat(command.arity.unsigned_abs() as usize - 2);
+                let line = format!("COMMAND GETKEYS {} {{key}}{others}", command.name.to_string_lossy());
                 send_words(redis, &line.split(' ').collect::<Vec<_>>())
             })
             .collect(),
