@@ -8,7 +8,9 @@
 #[allow(dead_code, unused_imports, missing_docs, reason = "it uses but a part of the layer")]
 mod server;
 
-use server::{Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler};
+use server::{
+    Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Section, stats,
+};
 
 struct Integers;
 
@@ -24,6 +26,15 @@ struct Panic;
 impl Handler for Panic {
     fn run(_: &mut Call<'_>) -> Result<(), Error> {
         panic!("on demand, with %s and %n");
+    }
+}
+
+struct Info;
+
+impl Inform for Info {
+    fn tell(info: &mut Section<'_>) {
+        info.number("errors", stats::ERRORS.get());
+        info.number("panics_caught", stats::PANICS.get());
     }
 }
 
@@ -55,6 +66,7 @@ const TABLE: [Command; 2] = [
     },
 ];
 
-const MODULE: server::Module = server::Module { name: c"noop", version: 1, commands: &TABLE, settings: &[] };
+const MODULE: server::Module =
+    server::Module { name: c"noop", version: 1, commands: &TABLE, settings: &[], informer: Informer::of::<Info>() };
 
 entry!(MODULE);

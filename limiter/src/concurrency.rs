@@ -113,6 +113,8 @@ pub struct Plan {
     change: Change,
     /// Whether some places have expired, or are later than now.
     sweeps: bool,
+    /// Microseconds by which places ended too late, at most.
+    later: u64,
     /// How many holders there are then.
     count: usize,
     /// When the last place expires then.
@@ -240,22 +242,14 @@ struct Survey<'a> {
     live: usize,
     /// Whether some have expired.
     expired: bool,
-    /// Whether some end later than their ttl from now.
-    later: bool,
+    /// Microseconds by which one ends later than its ttl from now, at most.
+    later: u64,
 }
 
 impl<'a> Survey<'a> {
     fn of(state: Option<State<'a>>, now: Micros, holder: Option<Name<'_>>) -> Self {
-        let mut survey = Self {
-            now,
-            own: None,
-            others: 0,
-            first: (Micros::MAX, 0),
-            last: now,
-            live: 0,
-            expired: false,
-            later: false,
-        };
+        let mut survey =
+            Self { now, own: None, others: 0, first: (Micros::MAX, 0), last: now, live: 0, expired: false, later: 0 };
         let Some(state) = state else { return survey };
         let sought = holder.map(Sought::new);
         for (index, row) in state.rows.iter().enumerate() {
@@ -264,7 +258,7 @@ impl<'a> Survey<'a> {
                 survey.expired = true;
                 continue;
             }
-            survey.later |= place.ends_later(row);
+            survey.later = survey.later.max(place.ends_later(row));
             survey.live += 1;
             if survey.own.is_none() && sought.is_some_and(|sought| row.is(sought)) {
                 survey.own = Some((index, place));
@@ -281,7 +275,7 @@ impl<'a> Survey<'a> {
 
     /// What a call that takes nothing does: holders keep their places when the clock went back, for their ttl from now at most.
     fn only_seen(&self, state: Option<State<'a>>) -> Option<Plan> {
-        let state = state.filter(|_| self.later)?;
+        let state = state.filter(|_| self.later > 0)?;
         let last = self.own.map_or(self.last, |(_, place)| self.last.max(place.expiry));
         Some(Plan::new(Some(state), self, state.limit, Change::Nothing, last))
     }
@@ -348,10 +342,10 @@ impl<'a> Place<'a> {
         Self { holder: row.name(), units: units.min(MAX_EXACT), ttl, expiry }
     }
 
-    /// Whether the row from which it was read has it end later.
-    fn ends_later(self, row: Row<'a, NUMBERS>) -> bool {
+    /// Microseconds by which the row from which it was read has it end later.
+    fn ends_later(self, row: Row<'a, NUMBERS>) -> u64 {
         let [_, _, end] = row.numbers();
-        end > self.expiry.get()
+        end.saturating_sub(self.expiry.get())
     }
 
     fn numbers(self) -> [u64; NUMBERS] {
@@ -457,12 +451,18 @@ impl Plan {
             now,
             limit,
             change,
-            sweeps: survey.expired || survey.later,
+            sweeps: survey.expired || survey.later > 0,
+            later: survey.later,
             count,
             unused_at,
             shape,
             moves: present.is_none(),
         }
+    }
+
+    /// Microseconds, at most, by which a place ended later than its ttl from now: the clock went back.
+    pub fn later(&self) -> u64 {
+        self.later
     }
 
     fn head(&self) -> [u8; ROWS] {

@@ -548,7 +548,7 @@ fn bytes_that_lie_do_no_harm() {
 fn version_1_is_these_bytes() {
     let mut key = Key::default();
     key.take((10, 60_000_000), 0x0102_0304_0506, "a", 3);
-    key.take((0x0807_0605_0403_02, 1_000_000), 0x0102_0304_0506, "a-name", 0x0F_0102);
+    key.take((0x0008_0706_0504_0302, 1_000_000), 0x0102_0304_0506, "a-name", 0x0F_0102);
     let hex: String = key.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let head = "f54c0160".to_owned() + "0203040506070800" + "02000103";
     let first = "6100000000000000".to_owned() + "0300000000000001" + "0087930300000000" + "068c970602010000";

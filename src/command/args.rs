@@ -53,6 +53,16 @@ impl<'a, 'c> Args<'a, 'c> {
         }
     }
 
+    /// The number from 1 to `most` at `index`, or `default` if the call ends before it.
+    pub fn number(&self, index: usize, name: &str, default: u32, most: u32) -> Result<u32, Error> {
+        let Some(text) = self.0.argument(index) else { return Ok(default) };
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+        // Nothing but its digits: no sign, no leading zeros.
+        number
+            .filter(|number: &u32| (1..=most).contains(number) && number.to_string().as_bytes() == text)
+            .ok_or_else(|| Error::formatted(format_args!("ERR {name} must be an integer from 1 to {most}")))
+    }
+
     /// The amount at `index`.
     pub fn amount(&self, index: usize) -> Result<Cost, Error> {
         self.required(index, |text| Cost::parse("amount", text))

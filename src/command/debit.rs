@@ -5,6 +5,7 @@ use rl_limiter::TokenBucket;
 use super::args::Args;
 use super::reply;
 use super::store::{Change, Slot};
+use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
 
 /// Takes from a token bucket whatever is there.
@@ -24,7 +25,7 @@ impl Handler for Debit {
             }
             debit
         };
-        reply::decision_and(call, debit.decision, debit.rest);
+        reply::decision_and(call, Verdict::told(debit.decision), debit.rest);
         Ok(())
     }
 }

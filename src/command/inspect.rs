@@ -41,7 +41,7 @@ fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
             fields.push(("newest_entries", Field::Pairs(log.newest_entries().take(MOST_ROWS).map(row).collect())));
         }
         Stored::Concurrency(holders) => {
-            fields.push(("places", Field::Named(holders.places(now).take(MOST_ROWS).map(place).collect())));
+            fields.push(("places", Field::Rows(holders.places(now).take(MOST_ROWS).map(place).collect())));
         }
     }
     let told = stored.peek(now, Cost::ONE);
@@ -51,9 +51,9 @@ fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
 }
 
 /// The holder, its units, its ttl in ms and the time in ms at which its place ends.
-fn place(place: Place<'_>) -> (Vec<u8>, Vec<i64>) {
+fn place(place: Place<'_>) -> (Vec<u8>, [i64; 3]) {
     let numbers = [place.units, place.ttl.div_ceil(1_000), place.expiry.get() / 1_000];
-    (place.holder.to_vec(), numbers.map(reply::integer).to_vec())
+    (place.holder.to_vec(), numbers.map(reply::integer))
 }
 
 fn field(fact: Fact) -> Field {

@@ -2,10 +2,12 @@
 //!
 //! [`TABLE`] lists them. Registration, `COMMAND DOCS` and `docs/commands.md` all follow it.
 
+mod algorithm;
 mod args;
 mod concurrent;
 mod debit;
 mod fixed;
+mod info;
 mod inspect;
 mod leaky;
 mod lifetime;
@@ -18,6 +20,10 @@ mod sliding;
 mod sliding_log;
 mod store;
 mod token_bucket;
+mod top;
+mod verdict;
+
+pub use info::Info;
 
 use crate::server::{Access, Argument, ArgumentKind, Command, EntryPoint, Setting};
 
@@ -32,6 +38,7 @@ const COST: Argument = Argument { name: c"cost", kind: ArgumentKind::Integer, op
 
 const AMOUNT: Argument = Argument { name: c"amount", kind: ArgumentKind::Integer, optional: false };
 const RENEW_ONLY: Argument = Argument { name: c"renew-only", kind: ArgumentKind::Keyword(c"XX"), optional: true };
+const ROWS: Argument = Argument { name: c"n", kind: ArgumentKind::Integer, optional: true };
 const AGE: Argument = Argument { name: c"duration", kind: ArgumentKind::TextAfter(c"AGE"), optional: true };
 
 /// `rl.max-log-entries`: the most entries that a sliding window log may have.
@@ -40,8 +47,17 @@ static MAX_LOG_ENTRIES: Setting = Setting::new(c"max-log-entries", 100_000, 10_0
 /// `rl.max-holders`: the most holders that a concurrency limit may have.
 static MAX_HOLDERS: Setting = Setting::new(c"max-holders", 1_000, 10_000);
 
+/// `rl.notify-denied`: whether a denied call is an event of its key.
+static NOTIFY_DENIED: Setting = Setting::no_or_yes(c"notify-denied");
+
+/// The most that `rl.top-keys` may be.
+const MOST_TOP_KEYS: u32 = 1_000;
+
+/// `rl.top-keys`: for how many keys it is counted how often they were denied; 0 for none.
+static TOP_KEYS: Setting = Setting::or_off(c"top-keys", 0, MOST_TOP_KEYS as i64).telling(top::resize);
+
 /// All settings.
-pub static SETTINGS: [&Setting; 2] = [&MAX_LOG_ENTRIES, &MAX_HOLDERS];
+pub static SETTINGS: [&Setting; 4] = [&MAX_LOG_ENTRIES, &NOTIFY_DENIED, &TOP_KEYS, &MAX_HOLDERS];
 
 /// What the commands that decide have in common.
 const DECIDING: Command = Command {
@@ -62,7 +78,7 @@ const LOOKING: Command =
     Command { flags: c"readonly fast", access: Access::Read, categories: c"read fast", ..DECIDING };
 
 /// All commands.
-pub const TABLE: [Command; 11] = [
+pub const TABLE: [Command; 12] = [
     Command {
         name: c"rl.fixed",
         summary: c"Decides a call by a fixed window counter: at most `limit` units in each `window` of the clock.",
@@ -152,6 +168,18 @@ pub const TABLE: [Command; 11] = [
         complexity: c"O(n), n the size of the state",
         arguments: &[KEY],
         entry_point: EntryPoint::of::<inspect::Inspect>(),
+        ..LOOKING
+    },
+    Command {
+        name: c"rl.top",
+        arity: -1,
+        flags: c"admin",
+        access: Access::NoKey,
+        categories: c"admin dangerous",
+        summary: c"Tells which keys of this server were denied most in this minute and the one before.",
+        complexity: c"O(k log k), k the keys that are kept",
+        arguments: &[ROWS],
+        entry_point: EntryPoint::of::<top::Top>(),
         ..LOOKING
     },
 ];

@@ -1,21 +1,24 @@
 //! The reply that all decisions share.
 
-use rl_limiter::{Decision, RetryAfter};
+use rl_limiter::RetryAfter;
 
+use super::verdict::Verdict;
 use crate::server::Call;
 
 /// Replies with `allowed`, `limit`, `remaining`, `retry_after_ms` (−1: never) and `reset_ms`.
-pub fn decision(call: &Call<'_>, decision: Decision) {
-    call.reply_integers(&integers(decision));
+pub fn decision(call: &Call<'_>, verdict: Verdict) {
+    call.reply_integers(&integers(verdict));
 }
 
 /// The same, and one more number.
-pub fn decision_and(call: &Call<'_>, decision: Decision, number: u64) {
-    let [allowed, limit, remaining, retry_after, reset] = integers(decision);
+pub fn decision_and(call: &Call<'_>, verdict: Verdict, number: u64) {
+    let [allowed, limit, remaining, retry_after, reset] = integers(verdict);
     call.reply_integers(&[allowed, limit, remaining, retry_after, reset, integer(number)]);
 }
 
-fn integers(decision: Decision) -> [i64; 5] {
+/// The five integers.
+pub fn integers(verdict: Verdict) -> [i64; 5] {
+    let decision = verdict.decision();
     let retry_after = match decision.retry_after {
         RetryAfter::Millis(millis) => integer(millis),
         RetryAfter::Never => -1,

@@ -6,22 +6,31 @@ use std::slice;
 use rl_limiter::{Cost, Limiter, SlidingLog, TooManyEntries, Verdict, Vote};
 
 use super::MAX_LOG_ENTRIES;
+use super::algorithm::Algorithm;
 use super::reply;
-use super::store::{Change, Slot, check_memory};
-use crate::server::{Call, Error, Mode};
+use super::store::{Change, KEY, Slot, check_memory};
+use super::verdict;
+use crate::server::{Call, Error, Mode, RareLine};
+
+static LOG_IS_FULL: RareLine = RareLine::new();
 
 /// What one limit says to its part of a call, and what there is to do to its key either way.
 pub type KeyVote = Vote<Change, TooManyEntries>;
 
 /// Decides a call that asks one limit, stores what it took, and replies.
-pub fn decide(call: &mut Call<'_>, judge: impl FnOnce(&mut Slot<'_>) -> Result<KeyVote, Error>) -> Result<(), Error> {
+pub fn decide(
+    call: &mut Call<'_>,
+    by: Algorithm,
+    cost: Cost,
+    judge: impl FnOnce(&mut Slot<'_>) -> Result<KeyVote, Error>,
+) -> Result<(), Error> {
     let decision = {
         let mut slot = Slot::open(call, Mode::Change)?;
         let vote = judge(&mut slot)?;
         let verdict = settle(slice::from_mut(&mut slot), slice::from_ref(&vote))?;
         vote.outcome(verdict.allowed).map_err(|_| log_is_full())?.decision
     };
-    reply::decision(call, decision);
+    reply::decision(call, verdict::Verdict::decided(call, KEY, by, cost, decision));
     Ok(())
 }
 
@@ -60,5 +69,8 @@ pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<Verdict, Erro
 }
 
 fn log_is_full() -> Error {
-    Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {}", MAX_LOG_ENTRIES.get()))
+    let most = MAX_LOG_ENTRIES.get();
+    LOG_IS_FULL
+        .warn(|| format!("a sliding window log is full, and its calls get errors: rl.max-log-entries is {most}"));
+    Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {most}"))
 }

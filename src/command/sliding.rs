@@ -2,6 +2,7 @@
 
 use rl_limiter::SlidingWindow;
 
+use super::algorithm::Decides as _;
 use super::args::Args;
 use super::settle::{self, vote};
 use crate::server::{Call, Error, Handler};
@@ -14,6 +15,6 @@ impl Handler for Sliding {
         let args = Args::of(call, 5)?;
         let limiter = SlidingWindow::new(args.limit(2)?, args.window(3)?);
         let cost = args.cost(4)?;
-        settle::decide(call, |slot| vote(slot, limiter, cost))
+        settle::decide(call, SlidingWindow::BY, cost, |slot| vote(slot, limiter, cost))
     }
 }

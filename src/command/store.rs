@@ -4,10 +4,14 @@ use rl_limiter::layout::{State, Stored, Unreadable};
 use rl_limiter::{LimiterState, Micros, Plan, concurrency, sliding_log};
 
 use super::lifetime::moved_expiry;
-use crate::server::{Call, Error, Key, Mode, Value};
+use crate::server::{Call, Counter, Error, Key, Mode, RareLine, Value};
 
 /// The argument that names the key.
-const KEY: usize = 1;
+pub const KEY: usize = 1;
+
+/// How often a call found a state that was later than its own time, and brought it to now.
+pub static CLOCK_STEPS_BACK: Counter = Counter::new();
+static CLOCK_STEPPED_BACK: RareLine = RareLine::new();
 
 /// What a call does to its key: decided, and not yet done.
 #[derive(Clone, Debug)]
@@ -24,13 +28,15 @@ pub enum Change {
 pub struct Slot<'a> {
     key: Key<'a>,
     now: Micros,
+    /// Microseconds by which what was loaded, but for holders, is later than now: the clock went back.
+    later: u64,
 }
 
 impl<'a> Slot<'a> {
     /// Opens the key that argument 1 names, and reads the clock.
     pub fn open(call: &'a mut Call<'_>, mode: Mode) -> Result<Self, Error> {
         let now = Micros::saturating(call.now());
-        Ok(Self { key: call.open(KEY, mode)?, now })
+        Ok(Self { key: call.open(KEY, mode)?, now, later: 0 })
     }
 
     /// The time of the call.
@@ -42,18 +48,22 @@ impl<'a> Slot<'a> {
     /// difference.
     pub fn load(&mut self) -> Result<Option<Stored<'_>>, Error> {
         let now = self.now;
-        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
         let stored = Stored::read(bytes).map_err(unreadable)?;
+        self.later = stored.last().map_or(0, |last| last.get().saturating_sub(now.get()));
         Ok(Some(stored).filter(|stored| !stored.is_unused(now)))
     }
 
     /// The state under the key, which must be of this kind.
     pub fn load_kind<S: LimiterState>(&mut self) -> Result<Option<S>, Error> {
         let now = self.now;
-        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
         match State::decode(bytes) {
             Ok(state) if state.is_unused(now) => Ok(None),
-            Ok(state) => S::try_from(state).map(Some).map_err(|other| other_kind(other.kind())),
+            Ok(state) => {
+                self.later = state.last().get().saturating_sub(now.get());
+                S::try_from(state).map(Some).map_err(|other| other_kind(other.kind()))
+            }
             Err(_) => match self.load()? {
                 Some(stored) => Err(other_kind(stored.kind())),
                 None => Ok(None),
@@ -79,16 +89,6 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// The bytes under the key, of a length that something stored may have; `None` if there is no key.
-    fn bytes(&mut self) -> Result<Option<&[u8]>, Error> {
-        match self.key.value() {
-            Value::Missing => Ok(None),
-            Value::String(length) if Stored::has_length(length) => Ok(Some(self.key.bytes())),
-            Value::String(_) => Err(unreadable(Unreadable::NoLimiter)),
-            Value::Other => Err(Error::fixed(c"WRONGTYPE Operation against a key holding the wrong kind of value")),
-        }
-    }
-
     /// Makes a change, if the server has the memory for it.
     pub fn change(&mut self, change: &Change) -> Result<(), Error> {
         check_memory([(&*self, change)].into_iter())?;
@@ -97,6 +97,7 @@ impl<'a> Slot<'a> {
 
     /// Makes a change, for which the memory is there, moves the key's expiry if it must, and tells replicas and watchers.
     pub fn carry_out(&mut self, change: &Change) -> Result<(), Error> {
+        self.note_clock(change);
         match change {
             Change::Store(next) => self.store(next),
             Change::Log(plan) => self.change_bytes(plan),
@@ -168,6 +169,32 @@ impl<'a> Slot<'a> {
         }
         self.key.signal_modified();
         Ok(())
+    }
+
+    fn note_clock(&self, change: &Change) {
+        let later = match change {
+            Change::Holders(plan) => plan.later(),
+            Change::Store(_) | Change::Log(_) => self.later,
+        };
+        if later > 0 {
+            CLOCK_STEPS_BACK.add_one();
+            CLOCK_STEPPED_BACK.warn(|| {
+                let millis = later.div_ceil(1_000);
+                format!(
+                    "the clock went back: a limiter's last call is {millis} ms later than now, and counts as made now"
+                )
+            });
+        }
+    }
+}
+
+/// The bytes under a key, of a length that something stored may have; `None` if there is no key.
+fn bytes<'k>(key: &'k mut Key<'_>) -> Result<Option<&'k [u8]>, Error> {
+    match key.value() {
+        Value::Missing => Ok(None),
+        Value::String(length) if Stored::has_length(length) => Ok(Some(key.bytes())),
+        Value::String(_) => Err(unreadable(Unreadable::NoLimiter)),
+        Value::Other => Err(Error::fixed(c"WRONGTYPE Operation against a key holding the wrong kind of value")),
     }
 }
 

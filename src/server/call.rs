@@ -5,10 +5,11 @@ use std::ffi::{CStr, CString, c_long};
 use std::fmt::Arguments;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use redis_module::raw::{RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api::Api;
 use super::key::{Key, Mode};
+use super::stats;
 
 /// Why a call is answered with an error.
 #[derive(Debug)]
@@ -23,6 +24,13 @@ impl Error {
     /// An error with a fixed text.
     pub const fn fixed(text: &'static CStr) -> Self {
         Self::Text(Cow::Borrowed(text))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::WrongArity => b"ERR wrong number of arguments",
+            Self::Text(text) => text.to_bytes(),
+        }
     }
 
     /// An error whose text is put together.
@@ -40,8 +48,8 @@ pub enum Field {
     Text(String),
     /// A list of pairs of integers.
     Pairs(Vec<[i64; 2]>),
-    /// A list of names, each with integers.
-    Named(Vec<(Vec<u8>, Vec<i64>)>),
+    /// A list of rows, each a name and three integers.
+    Rows(Vec<(Vec<u8>, [i64; 3])>),
 }
 
 /// One call of a command.
@@ -118,12 +126,12 @@ impl<'a> Call<'a> {
         // SAFETY: the context lives as long as the call.
         unsafe { (self.api.reply_with_map)(self.ctx, length) };
         for (name, value) in fields {
-            self.reply_text(name.as_bytes());
+            self.reply_text(name);
             match value {
                 Field::Integer(integer) => self.reply_integer(*integer),
-                Field::Text(text) => self.reply_text(text.as_bytes()),
+                Field::Text(text) => self.reply_text(text),
                 Field::Pairs(pairs) => self.reply_pairs(pairs),
-                Field::Named(rows) => self.reply_named(rows),
+                Field::Rows(rows) => self.reply_rows(rows.iter().map(|(name, integers)| (name.as_slice(), *integers))),
             }
         }
     }
@@ -133,23 +141,28 @@ impl<'a> Call<'a> {
         pairs.iter().for_each(|pair| self.reply_integers(pair));
     }
 
-    fn reply_named(&self, rows: &[(Vec<u8>, Vec<i64>)]) {
-        self.begin_array(rows.len());
-        for (name, integers) in rows {
-            self.begin_array(integers.len() + 1);
-            self.reply_text(name);
-            integers.iter().for_each(|&integer| self.reply_integer(integer));
-        }
-    }
-
     fn begin_array(&self, length: usize) {
         // SAFETY: the context lives as long as the call.
         unsafe { (self.api.reply_with_array)(self.ctx, c_long::try_from(length).unwrap_or(0)) };
     }
 
-    fn reply_text(&self, text: &[u8]) {
+    fn reply_text(&self, text: &str) {
+        self.reply_bytes(text.as_bytes());
+    }
+
+    fn reply_bytes(&self, bytes: &[u8]) {
         // SAFETY: the context lives as long as the call; the server copies so many bytes.
-        unsafe { (self.api.reply_with_string_buffer)(self.ctx, text.as_ptr().cast(), text.len()) };
+        unsafe { (self.api.reply_with_string_buffer)(self.ctx, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    /// Replies with an array of rows, each a string of bytes and three integers.
+    pub fn reply_rows<'r>(&self, rows: impl ExactSizeIterator<Item = (&'r [u8], [i64; 3])>) {
+        self.begin_array(rows.len());
+        for (bytes, integers) in rows {
+            self.begin_array(4);
+            self.reply_bytes(bytes);
+            integers.into_iter().for_each(|integer| self.reply_integer(integer));
+        }
     }
 
     /// Replies with a null: there is no such key.
@@ -158,7 +171,19 @@ impl<'a> Call<'a> {
         unsafe { (self.api.reply_with_null)(self.ctx) };
     }
 
+    /// Tells clients that listen for events of keys about one of the class module, of the key that the argument at
+    /// `index` names. Whether anybody gets it is the server's setting `notify-keyspace-events`.
+    pub fn notify(&self, event: &CStr, index: usize) {
+        if let Some(&name) = self.arguments.get(index) {
+            let class = raw::REDISMODULE_NOTIFY_MODULE;
+            // SAFETY: the context and the name live as long as the call; the event ends with a NUL.
+            unsafe { (self.api.notify_keyspace_event)(self.ctx, class, event.as_ptr(), name) };
+        }
+    }
+
+    /// Replies with an error, and counts it.
     pub(super) fn reply_error(&self, error: &Error) {
+        stats::count_error(error.bytes());
         match error {
             // SAFETY: the context lives as long as the call.
             Error::WrongArity => unsafe { (self.api.wrong_arity)(self.ctx) },

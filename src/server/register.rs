@@ -39,6 +39,8 @@ pub enum Access {
     ReadWrite,
     /// Reads the value.
     Read,
+    /// Has no key: it tells about the whole server. So it is not in the category of the commands that work on one.
+    NoKey,
 }
 
 /// What an argument is, for `COMMAND DOCS`.
@@ -75,7 +77,7 @@ pub struct Command {
     pub arity: c_int,
     /// The flags of `RedisModule_CreateCommand`.
     pub flags: &'static CStr,
-    /// What it does with the key, which is argument 1.
+    /// What it does with the key, which is argument 1, if it has one.
     pub access: Access,
     /// The ACL categories, where the server lets a module choose them.
     pub categories: &'static CStr,
@@ -91,7 +93,7 @@ pub struct Command {
     pub entry_point: EntryPoint,
 }
 
-/// The ACL category of all the commands, where the server takes new categories.
+/// The ACL category of all the commands that have a key, where the server takes new categories.
 const CATEGORY: &CStr = c"ratelimit";
 
 const OK: c_int = raw::REDISMODULE_OK as c_int;
@@ -121,9 +123,10 @@ pub fn register(api: &Api, ctx: *mut RedisModuleCtx, commands: &[Command]) -> Re
 /// The error is what the server refuses.
 fn register_one(api: &Api, ctx: *mut RedisModuleCtx, command: &Command) -> Result<(), &'static str> {
     let (name, flags) = (command.name.as_ptr(), command.flags.as_ptr());
+    let key = c_int::from(command.access != Access::NoKey);
     // SAFETY: the server passed this context for loading; the texts end with a NUL, and the entry point lives as long as
     // the module.
-    if unsafe { (api.create_command)(ctx, name, command.entry_point.0, flags, 1, 1, 1) } != OK {
+    if unsafe { (api.create_command)(ctx, name, command.entry_point.0, flags, key, key, key) } != OK {
         return Err("the name");
     }
     // SAFETY: as above.
@@ -137,7 +140,7 @@ fn register_one(api: &Api, ctx: *mut RedisModuleCtx, command: &Command) -> Resul
 
 fn set_info(api: &Api, created: *mut RedisModuleCommand, command: &Command) -> Result<(), &'static str> {
     // The server reads both lists up to an element of zeros.
-    let mut key_specs = [key_spec(command.access), NO_KEY_SPEC];
+    let mut key_specs = [key_spec(command.access).unwrap_or(NO_KEY_SPEC), NO_KEY_SPEC];
     let mut arguments: Vec<_> = command.arguments.iter().map(argument).collect();
     arguments.push(NO_ARGUMENT);
     let info = RedisModuleCommandInfo {
@@ -161,6 +164,7 @@ fn set_categories(api: &Api, created: *mut RedisModuleCommand, command: &Command
     };
     let with_ours = [command.categories.to_bytes(), b" ", CATEGORY.to_bytes()].concat();
     let with_ours = CString::new(with_ours).unwrap_or_default();
+    let with_ours = if command.access == Access::NoKey { command.categories.to_owned() } else { with_ours };
     let done = [with_ours.as_c_str(), command.categories].into_iter().any(|categories| {
         // SAFETY: the command was just created; the text ends with a NUL.
         unsafe { set(created, categories.as_ptr()) == OK }
@@ -194,15 +198,16 @@ const NO_ARGUMENT: RedisModuleCommandArg = RedisModuleCommandArg {
     display_text: ptr::null(),
 };
 
-/// One key, argument 1.
-fn key_spec(access: Access) -> RedisModuleCommandKeySpec {
+/// One key, argument 1, or none.
+fn key_spec(access: Access) -> Option<RedisModuleCommandKeySpec> {
     let flags = match access {
         Access::ReadWrite => {
             raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_ACCESS | raw::REDISMODULE_CMD_KEY_UPDATE
         }
         Access::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
+        Access::NoKey => return None,
     };
-    RedisModuleCommandKeySpec {
+    Some(RedisModuleCommandKeySpec {
         flags: flags.into(),
         begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX,
         bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 {
@@ -213,7 +218,7 @@ fn key_spec(access: Access) -> RedisModuleCommandKeySpec {
             range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 },
         },
         ..NO_KEY_SPEC
-    }
+    })
 }
 
 fn argument(argument: &Argument) -> RedisModuleCommandArg {

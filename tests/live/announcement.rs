@@ -2,7 +2,7 @@
 
 use redis::Value;
 use redis_rl::command::TABLE;
-use redis_rl::server::ArgumentKind;
+use redis_rl::server::{Access, ArgumentKind};
 
 use crate::support::{Server, ask, error, send, version};
 
@@ -13,6 +13,11 @@ fn every_command_says_where_its_key_is() {
     for command in TABLE {
         let name = command.name.to_str().unwrap();
         let info: Vec<Vec<Value>> = ask(&mut redis, &format!("COMMAND INFO {name}"));
+        if command.access == Access::NoKey {
+            assert_eq!(info[0][3..6], [Value::Int(0), Value::Int(0), Value::Int(0)], "{name}");
+            assert!(error(&mut redis, &format!("COMMAND GETKEYS {name} 1")).contains("no key arguments"), "{name}");
+            continue;
+        }
         assert_eq!(info[0][3..6], [Value::Int(1), Value::Int(1), Value::Int(1)], "{name}");
         let others = " 1".repeat(command.arguments.iter().filter(|argument| !argument.optional).count() - 1);
         let keys: Vec<String> = ask(&mut redis, &format!("COMMAND GETKEYS {name} the-key{others}"));
@@ -113,6 +118,7 @@ fn the_server_knows_what_the_reference_promises() {
         ("rl.refund", -3, writes),
         ("rl.debit", 5, writes),
         ("rl.inspect", 2, ("module readonly", "@ratelimit @read", "RO access")),
+        ("rl.top", -1, ("admin module", "@admin @dangerous", "")),
     ] {
         let info: Vec<Vec<Value>> = ask(&mut redis, &format!("COMMAND INFO {name}"));
         let sorted = |at: usize| {
@@ -126,6 +132,10 @@ fn the_server_knows_what_the_reference_promises() {
             assert_eq!(sorted(6), categories, "{name}");
         }
         let spec = words(&info[0][8]).join(" ");
+        if key.is_empty() {
+            assert_eq!(spec, "", "{name}");
+            continue;
+        }
         assert!(spec.starts_with(&format!("flags {key} begin_search")), "{name}: {spec}");
     }
 }
@@ -146,6 +156,7 @@ fn arguments_are_described_with_type_and_whether_they_can_be_left_out() {
         ("rl.refund", "key:key:0 amount:integer AGE duration:string?"),
         ("rl.debit", "key:key:0 capacity:integer rate:string amount:integer"),
         ("rl.inspect", "key:key:0"),
+        ("rl.top", "n:integer?"),
     ] {
         let docs: Vec<Value> = ask(&mut redis, &format!("COMMAND DOCS {name}"));
         let Value::Array(fields) = &docs[1] else { panic!("{docs:?}") };

@@ -242,9 +242,14 @@ impl<'a> State<'a> {
         self.head.limiter
     }
 
+    /// The time of the newest entry.
+    pub fn last(&self) -> Micros {
+        Micros::new(self.head.newest).unwrap_or(Micros::MAX)
+    }
+
     /// The first moment at which the log can't be told from a missing one, if nothing is taken until then.
     pub fn unused_at(&self) -> Micros {
-        self.newest().plus(self.head.limiter.window.as_micros())
+        self.last().plus(self.head.limiter.window.as_micros())
     }
 
     /// Whether the log can't be told from a missing one at `now`. Entries later than `now` (the clock went back) count as made now.
@@ -258,7 +263,7 @@ impl<'a> State<'a> {
         tell("window", Fact::Window(self.head.limiter.window));
         tell("used", Fact::Units(self.head.total));
         tell("entries", Fact::Units(self.ring().entries().into()));
-        tell("last_ms", Fact::Moment(self.newest()));
+        tell("last_ms", Fact::Moment(self.last()));
     }
 
     /// What was taken and not given back, and when, the newest first.
@@ -297,10 +302,6 @@ impl<'a> State<'a> {
 
     fn ring(&self) -> Ring<'a> {
         Ring::new(self.head, self.bytes)
-    }
-
-    fn newest(&self) -> Micros {
-        Micros::new(self.head.newest).unwrap_or(Micros::MAX)
     }
 
     /// The first entry that counts at `now` in a window of this length.
