@@ -38,6 +38,9 @@
 //! Source: semaphores with timeouts in a sorted set, J. Carlson, "Redis in Action", 2013, chapter 6.3; here by one clock, with costs, and in
 //! 32 bytes a holder of a short name.
 
+mod waiting;
+
+use self::waiting::end_of;
 use crate::decision::{Decision, Outcome, RetryAfter, millis};
 use crate::layout;
 use crate::limiter::Fact;
@@ -288,48 +291,14 @@ impl<'a> Survey<'a> {
             Some(state) if self.first.1 < units => {
                 let others = state.rows.iter().enumerate().filter(move |&(index, _)| Some(index) != own);
                 let places = others.map(|(_, row)| Place::seen(row, self.now));
-                end_of(&places, self.first.0..=self.last, units)
+                let places = places.map(|place| (place.expiry.get(), place.units));
+                let end = end_of(&places, self.first.0.get()..=self.last.get(), units);
+                Micros::new(end).unwrap_or(self.last)
             }
             _ => self.first.0,
         };
         millis(end.since(self.now))
     }
-}
-
-/// When so many units have come back, of places that end within this range. Each round looks at all places once and leaves an eighth of the
-/// bits of a time open.
-fn end_of<'a>(
-    places: &(impl Iterator<Item = Place<'a>> + Clone),
-    range: std::ops::RangeInclusive<Micros>,
-    mut units: u64,
-) -> Micros {
-    const BITS: u32 = 8;
-    let (mut from, mut to) = (range.start().get(), range.end().get());
-    while from < to {
-        // Parts of the range, as long as a power of two, so few that each has a sum.
-        let shift = (u64::BITS - (to - from).leading_zeros()).saturating_sub(BITS);
-        let mut sums = [0_u64; 1 << BITS];
-        for place in places.clone() {
-            let end = place.expiry.get();
-            if from <= end
-                && end <= to
-                && let Some(sum) = sums.get_mut(((end - from) >> shift) as usize)
-            {
-                *sum = sum.saturating_add(place.units);
-            }
-        }
-        let mut part = 0;
-        for &sum in &sums {
-            if units <= sum {
-                break;
-            }
-            units -= sum;
-            part += 1;
-        }
-        from = from.saturating_add(part << shift).min(to);
-        to = from.saturating_add((1 << shift) - 1).min(to);
-    }
-    Micros::new(from).unwrap_or(Micros::MAX)
 }
 
 impl<'a> Place<'a> {
