@@ -64,7 +64,7 @@ impl Kind {
 }
 
 /// A sliding window's own measure, at each call that was admitted: `current + previous × part` is at most the limit, as fractions.
-/// The clock that goes back over an edge makes all that is left of `previous` part of `current`; here it is left out.
+/// The clock that goes back over an edge makes what is still covered of `previous`, rounded up, part of `current`.
 fn assert_estimate_kept(history: &[Event], limit: i64) {
     let (mut current, mut previous, mut left) = (0_i64, 0_i64, WINDOW);
     for (at, event) in history.iter().enumerate() {
@@ -74,7 +74,7 @@ fn assert_estimate_kept(history: &[Event], limit: i64) {
                     0 => {}
                     1 => (current, previous) = (0, current),
                     2.. => (current, previous) = (0, 0),
-                    _ => previous = 0,
+                    _ => (current, previous) = (current + (previous * left + WINDOW - 1) / WINDOW, 0),
                 }
                 left = WINDOW - to.rem_euclid(WINDOW);
             }
