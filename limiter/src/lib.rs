@@ -52,7 +52,7 @@ pub use fixed_window::FixedWindow;
 pub use leaky_bucket::LeakyBucket;
 pub use limiter::{Fact, Limiter, LimiterState, Look, Refundable};
 pub use quantity::{Age, ArgumentError, Capacity, Cost, Limit, Micros, Rate, Window};
-pub use several::{Verdict, Vote};
+pub use several::{JointVerdict, Vote};
 pub use share::Share;
 pub use sliding_log::{SlidingLog, TooManyEntries};
 pub use sliding_window::SlidingWindow;

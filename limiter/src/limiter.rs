@@ -24,10 +24,15 @@ pub trait Limiter: Copy + PartialEq {
         Vote::new(cost, answer, || look.set_back(), |units| Ok(look.take(units)), |taken| look.share(taken))
     }
 
-    /// Decides a call of `cost` at `now`, which asks no other limit.
+    /// Decides a call of `cost` at `now` that asks no other limit: what its vote comes to, and nothing more is worked out.
     fn decide(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Outcome<Self::State> {
-        let Ok(outcome) = self.judge(state, now, cost).alone();
-        outcome
+        let look = self.look(state, now);
+        let answer = look.answer(cost.get().max(1));
+        match cost.get() {
+            0 => Outcome { decision: answer, next: None },
+            units if answer.allowed => answer.having_taken(units, look.take(units)),
+            _ => Outcome { decision: answer, next: look.set_back() },
+        }
     }
 
     /// What [`Limiter::decide`] would say, with nothing taken: `remaining` and `reset_after` are those before the call.

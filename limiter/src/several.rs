@@ -1,10 +1,10 @@
 //! Several limits in one call: all or nothing.
 //!
-//! Each limit is judged once, by itself, and its [`Vote`] says what becomes of it either way. The [`Verdict`] is the
+//! Each limit is judged once, by itself, and its [`Vote`] says what becomes of it either way. The [`JointVerdict`] is the
 //! one rule: if none denies, all take, else none does.
 //!
 //! ```
-//! use rl_limiter::{Capacity, Cost, FixedWindow, Limit, Limiter, Micros, Rate, TokenBucket, Verdict, Window};
+//! use rl_limiter::{Capacity, Cost, FixedWindow, Limit, Limiter, Micros, Rate, TokenBucket, JointVerdict, Window};
 //!
 //! // 2 requests a minute, and 1000 tokens that come back at 10 a second.
 //! let requests = FixedWindow::new(Limit::new(2).unwrap(), Window::parse("window", b"1m").unwrap());
@@ -13,7 +13,7 @@
 //!
 //! let request = requests.judge(None, noon, Cost::ONE);
 //! let words = tokens.judge(None, noon, Cost::new(1_200).unwrap());
-//! let verdict = Verdict::of([request.summary(), words.summary()]);
+//! let verdict = JointVerdict::of([request.summary(), words.summary()]);
 //! assert!(!verdict.allowed);
 //! assert_eq!(verdict.index, 1, "the second one denies");
 //!
@@ -51,7 +51,7 @@ pub struct Summary {
 
 /// What becomes of a call that asks several limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct JointVerdict {
     /// Whether the call may go on: no limit denies.
     pub allowed: bool,
     /// Denied: of the limits that deny, the one with the longest wait, "never" being longest. Allowed: the one with the
@@ -59,7 +59,7 @@ pub struct Verdict {
     pub index: usize,
 }
 
-impl<N, E> Vote<N, E> {
+impl<N, E: Copy> Vote<N, E> {
     /// Of the answer to a call of `cost` with nothing taken. The functions are asked where it matters: what there is to store though
     /// nothing is taken, what taking so many units makes of the state, and what share then remains.
     pub(crate) fn new(
@@ -83,16 +83,11 @@ impl<N, E> Vote<N, E> {
 
     /// What becomes of this limit, should the call be allowed by all or not. The decision of one that would allow a call which another
     /// one denies says so, as a look does. An error if it can't take what it allows.
-    pub fn outcome(&self, allowed: bool) -> Result<&Outcome<N>, &E> {
+    pub fn outcome(&self, allowed: bool) -> Result<&Outcome<N>, E> {
         match &self.taken {
-            Some(taken) if allowed => taken.as_ref(),
+            Some(taken) if allowed => taken.as_ref().map_err(|error| *error),
             _ => Ok(&self.untaken),
         }
-    }
-
-    /// What becomes of a call that asks no other limit.
-    pub fn alone(self) -> Result<Outcome<N>, E> {
-        self.taken.unwrap_or(Ok(self.untaken))
     }
 
     /// The same vote, with what is stored in another form.
@@ -107,7 +102,7 @@ impl<N, E> Vote<N, E> {
     }
 }
 
-impl Verdict {
+impl JointVerdict {
     /// The verdict on a call by what its limits say, in order. Without limits it is allowed.
     pub fn of(votes: impl IntoIterator<Item = Summary>) -> Self {
         let mut longest = None;

@@ -37,8 +37,10 @@ fn refund(slot: &mut Slot<'_>, amount: Cost, age: Option<Age>) -> Result<Option<
         Some(Stored::State(state)) => refund_state(slot, state, amount, age).map(Some),
         Some(Stored::SlidingLog(log)) => {
             let limiter = log.limiter();
-            if let Some(plan) = log.refund(now, amount, age) {
-                slot.change(&Change::Log(plan))?;
+            match log.refund(now, amount, age) {
+                Some(plan) if plan.gives_back() => slot.change(&Change::Log(plan))?,
+                Some(plan) => slot.bring_to_now(&Change::Log(plan))?,
+                None => {}
             }
             let told = slot.load_log()?.map(|log| log.peek(now, Cost::ONE));
             Ok(Some(told.unwrap_or_else(|| limiter.peek(None, now, Cost::ONE))))

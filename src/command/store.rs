@@ -1,5 +1,7 @@
 //! States in keys: reading them, and changing them.
 
+use std::num::NonZeroUsize;
+
 use rl_limiter::layout::{State, Stored, Unreadable};
 use rl_limiter::sliding_log::{self, Plan};
 use rl_limiter::{LimiterState, Micros};
@@ -7,7 +9,7 @@ use rl_limiter::{LimiterState, Micros};
 use super::lifetime::moved_expiry;
 use crate::server::{Call, Counter, Error, Key, Mode, RareLine, Value};
 
-/// The argument that names the key.
+/// The argument that names the key, or the first one.
 pub const KEY: usize = 1;
 
 /// How often a call found a state that was later than its own time, and brought it to now.
@@ -36,6 +38,16 @@ impl<'a> Slot<'a> {
     pub fn open(call: &'a mut Call<'_>, mode: Mode) -> Result<Self, Error> {
         let now = Micros::saturating(call.now());
         Ok(Self { key: call.open(KEY, mode)?, now, later: 0 })
+    }
+
+    /// Opens the keys that every `step`-th argument names, each when it is asked for, and reads the clock once for all.
+    pub fn open_each(
+        call: &'a mut Call<'_>,
+        step: NonZeroUsize,
+        mode: Mode,
+    ) -> Result<impl Iterator<Item = Self>, Error> {
+        let now = Micros::saturating(call.now());
+        Ok(call.open_each(KEY, step, mode)?.map(move |key| Self { key, now, later: 0 }))
     }
 
     /// The time of the call.
@@ -83,6 +95,13 @@ impl<'a> Slot<'a> {
     pub fn change(&mut self, change: &Change) -> Result<(), Error> {
         check_memory([(&*self, change)].into_iter())?;
         self.carry_out(change)
+    }
+
+    /// Makes a change that takes and gives nothing but only brings the state to now, if the server has the memory for it. Else the state stays as
+    /// it is, and what is later than now counts as made now for the next call too: that is never too little.
+    pub fn bring_to_now(&mut self, change: &Change) -> Result<(), Error> {
+        let has_memory = check_memory([(&*self, change)].into_iter()).is_ok();
+        if has_memory { self.carry_out(change) } else { Ok(()) }
     }
 
     /// Makes a change, for which the memory is there, moves the key's expiry if it must, and tells replicas and watchers.

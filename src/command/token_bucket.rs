@@ -2,9 +2,8 @@
 
 use rl_limiter::TokenBucket;
 
-use super::algorithm::Decides as _;
 use super::args::Args;
-use super::settle::{self, vote};
+use super::settle;
 use crate::server::{Call, Error, Handler};
 
 /// The token bucket.
@@ -15,6 +14,6 @@ impl Handler for Bucket {
         let args = Args::of(call, 5)?;
         let limiter = TokenBucket::new(args.capacity(2)?, args.rate(3)?);
         let cost = args.cost(4)?;
-        settle::decide(call, TokenBucket::BY, cost, |slot| vote(slot, limiter, cost))
+        settle::decide(call, limiter, cost)
     }
 }

@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod access;
 mod announcement;
 mod atomicity;
 mod casebook;
@@ -21,15 +22,20 @@ mod golden;
 mod hostile;
 mod image;
 mod info;
+mod installing;
 mod io_threads;
 mod keyspace;
+mod known;
 mod lifetime;
 mod loading;
 mod losses;
 mod memory;
+mod monitoring;
+mod multi;
 mod newer_layout;
 mod notifications;
 mod persistence;
+mod refusals;
 mod replication;
 mod resharding;
 mod settling;
@@ -37,5 +43,6 @@ mod shard_failover;
 mod sliding_log;
 mod top;
 mod traffic;
+mod upgrading;
 mod wait_price;
 mod wrong_input;

@@ -119,11 +119,11 @@ impl SlidingLog {
     pub fn judge(self, state: Option<State<'_>>, now: Micros, cost: Cost, most: u32) -> Vote<Plan, TooManyEntries> {
         let look = Look::new(self, state, now);
         let answer = look.answer(cost.get().max(1));
-        let set_back = || look.state.and_then(|state| state.seen_from(now));
-        Vote::new(cost, answer, set_back, |units| look.take(units, most), |taken| look.share(taken))
+        Vote::new(cost, answer, || look.set_back(), |units| look.take(units, most), |taken| look.share(taken))
     }
 
-    /// Decides a call, which asks no other limit: see [`SlidingLog::judge`].
+    /// Decides a call of `cost` at `now` that asks no other limit: what its vote comes to, and nothing more is worked out. An error
+    /// if it would be allowed and left more than `most` entries.
     pub fn decide(
         self,
         state: Option<State<'_>>,
@@ -131,7 +131,13 @@ impl SlidingLog {
         cost: Cost,
         most: u32,
     ) -> Result<Outcome<Plan>, TooManyEntries> {
-        self.judge(state, now, cost, most).alone()
+        let look = Look::new(self, state, now);
+        let answer = look.answer(cost.get().max(1));
+        match cost.get() {
+            0 => Ok(Outcome { decision: answer, next: None }),
+            units if answer.allowed => Ok(answer.having_taken(units, look.take(units, most)?)),
+            _ => Ok(Outcome { decision: answer, next: look.set_back() }),
+        }
     }
 
     /// What [`SlidingLog::decide`] would say, with nothing taken: `remaining` and `reset_after` are those before the call.
@@ -190,6 +196,11 @@ impl<'a> Look<'a> {
     /// Units in the window of the call.
     fn live(&self) -> u64 {
         self.state.map_or(0, |state| state.head.total.saturating_sub(self.left))
+    }
+
+    /// What is to be done though nothing is taken, as the clock went back.
+    fn set_back(&self) -> Option<Plan> {
+        self.state.and_then(|state| state.seen_from(self.now))
     }
 
     /// The share that remains once so many units are taken.
@@ -355,6 +366,11 @@ impl Plan {
         removed >= self.kept.total.saturating_add(appended)
     }
 
+    /// Whether it takes units away from the log.
+    pub fn gives_back(&self) -> bool {
+        !self.removed.is_empty()
+    }
+
     /// Whether it can be carried out in the bytes that the log has. Else they have to be made anew.
     pub fn fits(&self) -> bool {
         self.shape.is_none()
@@ -384,7 +400,7 @@ impl Plan {
         if let Some(entry) = self.appended {
             writer.append(entry);
         }
-        if !self.removed.is_empty() && !self.leaves_nothing() {
+        if self.gives_back() && !self.leaves_nothing() {
             writer.remove(self.removed.clone());
         }
         writer.finish()
