@@ -11,7 +11,10 @@ use std::ptr;
 #[allow(dead_code, unused_imports, missing_docs, reason = "it uses but a part of the layer")]
 mod server;
 
-use server::{Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Mode};
+use server::{
+    Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Keys, Mode, Section,
+    stats,
+};
 
 /// Reads behind the end of a string.
 struct Beyond;
@@ -70,6 +73,16 @@ impl Handler for Lost {
     }
 }
 
+/// What `INFO` tells: as of every module of this layer.
+struct Info;
+
+impl Inform for Info {
+    fn tell(info: &mut Section<'_>) {
+        info.number("errors", stats::ERRORS.get());
+        info.number("panics_caught", stats::PANICS.get());
+    }
+}
+
 const KEY: Argument = Argument { name: c"key", kind: ArgumentKind::Key, optional: false };
 
 const BEYOND: Command = Command {
@@ -77,6 +90,7 @@ const BEYOND: Command = Command {
     arity: 2,
     flags: c"write",
     access: Access::ReadWrite,
+    keys: Keys::First,
     categories: c"write",
     summary: c"Reads behind the end of a string.",
     complexity: c"O(1)",
@@ -107,6 +121,7 @@ const TABLE: [Command; 4] = [
     },
 ];
 
-const MODULE: server::Module = server::Module { name: c"faulty", version: 1, commands: &TABLE, settings: &[] };
+const MODULE: server::Module =
+    server::Module { name: c"faulty", version: 1, commands: &TABLE, settings: &[], informer: Informer::of::<Info>() };
 
 entry!(MODULE);
