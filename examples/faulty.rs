@@ -13,6 +13,7 @@ mod server;
 
 use server::{
     Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Keys, Mode, Section,
+    stats,
 };
 
 /// Reads behind the end of a string.
@@ -72,14 +73,24 @@ impl Handler for Lost {
     }
 }
 
+/// What `INFO` tells: as of every module of this layer.
+struct Info;
+
+impl Inform for Info {
+    fn tell(info: &mut Section<'_>) {
+        info.number("errors", stats::ERRORS.get());
+        info.number("panics_caught", stats::PANICS.get());
+    }
+}
+
 const KEY: Argument = Argument { name: c"key", kind: ArgumentKind::Key, optional: false };
 
 const BEYOND: Command = Command {
     name: c"faulty.beyond",
     arity: 2,
     flags: c"write",
-    keys: Keys::First,
     access: Access::ReadWrite,
+    keys: Keys::First,
     categories: c"write",
     summary: c"Reads behind the end of a string.",
     complexity: c"O(1)",
@@ -109,13 +120,6 @@ const TABLE: [Command; 4] = [
         ..BEYOND
     },
 ];
-
-/// It tells nothing.
-struct Info;
-
-impl Inform for Info {
-    fn tell(_: &mut Section<'_>) {}
-}
 
 const MODULE: server::Module =
     server::Module { name: c"faulty", version: 1, commands: &TABLE, settings: &[], informer: Informer::of::<Info>() };

@@ -48,8 +48,12 @@ pub const ARGUMENTS: [&str; 24] = [
 /// Real states, and inputs of the target `states` made of them.
 pub fn inputs() -> Vec<Vec<u8>> {
     let mut states = made();
+    let logs: Vec<Vec<u8>> = IN_HEX.iter().map(|hex| from_hex(hex)).collect();
+    let lies: Vec<Vec<u8>> =
+        states.iter().filter(|state| state.len() <= 52).chain(&logs).flat_map(|s| lies(s)).collect();
     states.extend(STORED.iter().flat_map(|file| in_file(file)));
-    states.extend(IN_HEX.iter().map(|hex| from_hex(hex)));
+    states.extend(logs);
+    states.extend(lies);
     let calls = calls();
     let inputs = states.iter().enumerate().map(|(number, state)| {
         let call = &calls[number % calls.len()];
@@ -97,6 +101,21 @@ fn made() -> Vec<Vec<u8>> {
         .collect();
     states.extend([1, 4, 12, 44, 62, 130, 700, 2_100].map(|entries| log(SlidingLog::new(most, window), entries)));
     states
+}
+
+/// The same state cut, extended, and with each field of its head at the ends of what some field may hold: so that what
+/// a check of the layout refuses is tried at once.
+fn lies(state: &[u8]) -> Vec<Vec<u8>> {
+    let mut lies = vec![[state, &[0; 8]].concat(), state[..state.len() - 8].to_vec()];
+    for at in (4..state.len().min(62)).filter(|at| (at - 4) % 8 == 0 || *at > 20 && state.len() > 52) {
+        for value in [0, 1 << 31, 1 << 53, 1 << 62, 1 << 63, u64::MAX] {
+            let mut lie = state.to_vec();
+            let end = (at + 8).min(lie.len());
+            lie[at..end].copy_from_slice(&u64::to_le_bytes(value)[..end - at]);
+            lies.push(lie);
+        }
+    }
+    lies
 }
 
 fn state<L: Limiter>(limiter: L, cost: u64) -> Vec<u8> {

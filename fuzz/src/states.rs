@@ -58,6 +58,13 @@ fn is_believed(bytes: &[u8]) -> bool {
     let stored = Stored::read(bytes);
     let Ok(stored) = stored else { return false };
     assert!(Stored::has_length(bytes.len()), "a {} of a length that commands refuse unread", stored.kind());
+    let facts = Facts::of(&stored);
+    let is_plausible = match stored {
+        Stored::State(State::FixedWindow(_)) | Stored::SlidingLog(_) => facts.within_limits(1),
+        Stored::State(State::TokenBucket(_) | State::LeakyBucket(_)) => facts.within_limits(2),
+        Stored::State(State::SlidingWindow(_)) => facts.within(1 << 60),
+    };
+    assert!(is_plausible, "a {} with more in use than can be", stored.kind());
     if let Stored::State(state) = stored {
         assert_eq!(State::decode(bytes), Ok(state));
         assert_eq!(&*state.encode(), bytes, "two strings for one state");

@@ -53,6 +53,8 @@ pub struct Facts {
     limit: Option<Limit>,
     window: Option<Window>,
     rate: Option<Rate>,
+    /// The largest count.
+    used: u64,
     /// The time of the last call that took something.
     pub last: Micros,
     /// When it will be unused, as far as it can be told from the rest.
@@ -66,15 +68,27 @@ impl Facts {
             Stored::State(state) => state.unused_at(),
             Stored::SlidingLog(log) => log.unused_at(),
         };
-        let mut facts = Self { limit: None, window: None, rate: None, last: unused_at, unused_at };
+        let mut facts = Self { limit: None, window: None, rate: None, used: 0, last: unused_at, unused_at };
         stored.describe(&mut |name, fact| match (name, fact) {
             ("limit" | "capacity", Fact::Units(units)) => facts.limit = Limit::new(units),
-            (_, Fact::Units(_)) => {}
+            (_, Fact::Units(units)) => facts.used = facts.used.max(units),
             (_, Fact::Window(window)) => facts.window = Some(window),
             (_, Fact::Rate(rate)) => facts.rate = Some(rate),
             (_, Fact::Moment(moment)) => facts.last = moment,
         });
         facts
+    }
+}
+
+impl Facts {
+    /// Whether there is a limit, and no more in use than this many limits.
+    pub fn within_limits(&self, limits: u64) -> bool {
+        self.limit.is_some_and(|limit| (1..=limits * limit.get()).contains(&self.used.max(1)))
+    }
+
+    /// Whether there is a limit, and no count above this.
+    pub fn within(&self, most: u64) -> bool {
+        self.limit > Some(Limit::ZERO) && self.used <= most
     }
 }
 

@@ -1,7 +1,7 @@
 //! Arguments of every command of the table: such as are taken, and any others.
 
 use redis_rl::command::TABLE;
-use redis_rl::server::{ArgumentKind, Command};
+use redis_rl::server::{Argument, ArgumentKind, Command};
 
 use crate::traffic::random::Random;
 
@@ -52,23 +52,43 @@ const LONGEST: u64 = 1 << 20;
 /// ones now and then.
 pub fn valid(command: &Command, key: &[u8], random: &mut Random) -> Words {
     let mut words = vec![command.name.to_bytes().to_vec()];
-    for argument in command.arguments {
+    push_all(&mut words, command.arguments, key, random);
+    words
+}
+
+fn push_all(words: &mut Words, arguments: &[Argument], key: &[u8], random: &mut Random) {
+    for argument in arguments {
         if argument.optional && random.percent(50) {
             break;
         }
-        let text = match (argument.kind, argument.name.to_bytes()) {
-            (ArgumentKind::Key, _) => key,
-            (ArgumentKind::Integer, _) => random.pick(&INTEGERS).as_bytes(),
-            (_, b"rate") => random.pick(&RATES).as_bytes(),
-            (_, b"window" | b"ttl" | b"duration") => random.pick(&DURATIONS).as_bytes(),
-            _ => random.pick(&TEXTS).as_bytes(),
-        };
-        if let ArgumentKind::TextAfter(keyword) = argument.kind {
-            words.push(keyword.to_bytes().to_vec());
-        }
-        words.push(text.to_vec());
+        push(words, argument, key, random);
     }
-    words
+}
+
+fn push(words: &mut Words, argument: &Argument, key: &[u8], random: &mut Random) {
+    let text = match (argument.kind, argument.name.to_bytes()) {
+        (ArgumentKind::OneOf(arguments), _) => {
+            let argument = random.pick(arguments);
+            return push(words, &argument, key, random);
+        }
+        (ArgumentKind::Repeated(arguments), _) => {
+            // The key itself, and then others.
+            for nth in 0..1 + random.below(3) as usize {
+                push_all(words, arguments, &[key, &b"+".repeat(nth)].concat(), random);
+            }
+            return;
+        }
+        (ArgumentKind::Keyword(keyword), _) => keyword.to_bytes(),
+        (ArgumentKind::Key, _) => key,
+        (ArgumentKind::Integer, _) => random.pick(&INTEGERS).as_bytes(),
+        (_, b"rate") => random.pick(&RATES).as_bytes(),
+        (_, b"window" | b"ttl" | b"duration" | b"p2") => random.pick(&DURATIONS).as_bytes(),
+        _ => random.pick(&TEXTS).as_bytes(),
+    };
+    if let ArgumentKind::TextAfter(keyword) = argument.kind {
+        words.push(keyword.to_bytes().to_vec());
+    }
+    words.push(text.to_vec());
 }
 
 /// A call of some command of which some arguments, or their number, are anything.
