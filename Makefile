@@ -2,7 +2,7 @@
 # make test ARGS='--test live'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench clients matrix gate plot servers lint package monitoring
+.PHONY: help run test demo bench clients matrix fuzz memcheck gate plot servers lint package monitoring
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -24,6 +24,12 @@ bench: ## Measure nanoseconds per decision
 
 matrix: ## Run the long tests, on every supported Redis and Valkey
 	@scripts/matrix $(ARGS)
+
+fuzz: ## Give the limiters random bytes, steered by the code that they reach
+	@scripts/fuzz $(ARGS)
+
+memcheck: ## Run the module under valgrind, on Redis 7.0 and Valkey 9.1
+	@scripts/memcheck $(ARGS)
 
 plot: ## Draw what each algorithm lets through
 	@scripts/plot $(ARGS)

@@ -9,7 +9,7 @@
 mod server;
 
 use server::{
-    Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Section, stats,
+    Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Keys, Section, stats,
 };
 
 struct Integers;
@@ -45,6 +45,7 @@ const INTEGERS: Command = Command {
     name: c"noop.integers",
     arity: -4,
     flags: c"write fast",
+    keys: Keys::First,
     access: Access::ReadWrite,
     categories: c"write fast",
     summary: c"Replies with five integers.",

@@ -2,7 +2,8 @@
 
 use crate::server::Counter;
 
-/// Lists the algorithms. A row is: the name in the program, the name in `INFO`, and the limiter if it has a type of its own.
+/// Lists the algorithms. A row is: the name in the program, the name in `INFO`, and the limiter if it has a type of its
+/// own.
 macro_rules! algorithms {
     ($($variant:ident, $name:literal $(, $limiter:ty)?;)*) => {
         /// An algorithm by which calls are decided.

@@ -15,6 +15,24 @@ impl<'a, 'c> Args<'a, 'c> {
         if call.argument_count() > most { Err(Error::WrongArity) } else { Ok(Self(call)) }
     }
 
+    /// The arguments of a call that has so many of them `each` time, from 1 to `most` times, behind its name; and how many times.
+    pub fn of_each(call: &'a Call<'c>, each: usize, most: usize) -> Result<(Self, usize), Error> {
+        let count = call.argument_count().saturating_sub(1);
+        if count == 0 || !count.is_multiple_of(each) {
+            return Err(Error::WrongArity);
+        }
+        let times = count / each;
+        if times > most {
+            return Err(Error::formatted(format_args!("ERR a call may ask from 1 to {most} limits, not {times}")));
+        }
+        Ok((Self(call), times))
+    }
+
+    /// The word at `index`.
+    pub fn word(&self, index: usize) -> Result<&'a [u8], Error> {
+        self.0.argument(index).ok_or(Error::WrongArity)
+    }
+
     /// The limit at `index`.
     pub fn limit(&self, index: usize) -> Result<Limit, Error> {
         self.required(index, |text| Limit::parse("limit", text))

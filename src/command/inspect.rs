@@ -1,6 +1,7 @@
 //! `RL.INSPECT key`
 
 use rl_limiter::layout::Stored;
+use rl_limiter::quantity::MAX_EXACT;
 use rl_limiter::{Cost, Fact, Micros};
 
 use super::args::Args;
@@ -45,7 +46,8 @@ fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
 
 fn field(fact: Fact) -> Field {
     match fact {
-        Fact::Units(units) => Field::Integer(reply::integer(units)),
+        // A debt, or counts that steps of the clock have added up, may be more than a reply may say.
+        Fact::Units(units) => Field::Integer(reply::integer(units.min(MAX_EXACT))),
         Fact::Moment(moment) => Field::Integer(reply::integer(moment.get() / 1_000)),
         Fact::Window(window) => Field::Text(window.to_string()),
         Fact::Rate(rate) => Field::Text(rate.to_string()),

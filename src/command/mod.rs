@@ -10,9 +10,11 @@ mod info;
 mod inspect;
 mod leaky;
 mod lifetime;
+mod multi;
 mod peek;
 mod refund;
 mod reply;
+mod settle;
 mod sliding;
 mod sliding_log;
 mod store;
@@ -22,7 +24,9 @@ mod verdict;
 
 pub use info::Info;
 
-use crate::server::{Access, Argument, ArgumentKind, Command, EntryPoint, Setting};
+use std::ffi::CStr;
+
+use crate::server::{Access, Argument, ArgumentKind, Command, EntryPoint, Keys, Setting};
 
 const KEY: Argument = Argument { name: c"key", kind: ArgumentKind::Key, optional: false };
 const LIMIT: Argument = Argument { name: c"limit", kind: ArgumentKind::Integer, optional: false };
@@ -34,6 +38,26 @@ const COST: Argument = Argument { name: c"cost", kind: ArgumentKind::Integer, op
 const AMOUNT: Argument = Argument { name: c"amount", kind: ArgumentKind::Integer, optional: false };
 const ROWS: Argument = Argument { name: c"n", kind: ArgumentKind::Integer, optional: true };
 const AGE: Argument = Argument { name: c"duration", kind: ArgumentKind::TextAfter(c"AGE"), optional: true };
+
+/// What `RL.MULTI` takes for each of its limits.
+const ONE_OF_SEVERAL: [Argument; 5] = [
+    KEY,
+    Argument { name: c"kind", kind: ArgumentKind::OneOf(&KINDS), optional: false },
+    Argument { name: c"p1", kind: ArgumentKind::Integer, optional: false },
+    Argument { name: c"p2", kind: ArgumentKind::Text, optional: false },
+    Argument { name: c"cost", kind: ArgumentKind::Integer, optional: false },
+];
+const KINDS: [Argument; 5] = [
+    kind(c"fixed", c"FIXED"),
+    kind(c"sliding", c"SLIDING"),
+    kind(c"slidinglog", c"SLIDINGLOG"),
+    kind(c"tokenbucket", c"TOKENBUCKET"),
+    kind(c"leaky", c"LEAKY"),
+];
+
+const fn kind(name: &'static CStr, word: &'static CStr) -> Argument {
+    Argument { name, kind: ArgumentKind::Keyword(word), optional: false }
+}
 
 /// `rl.max-log-entries`: the most entries that a sliding window log may have.
 static MAX_LOG_ENTRIES: Setting = Setting::new(c"max-log-entries", 100_000, 10_000_000);
@@ -55,6 +79,7 @@ const DECIDING: Command = Command {
     name: c"",
     arity: -4,
     flags: c"write fast",
+    keys: Keys::First,
     access: Access::ReadWrite,
     categories: c"write fast",
     summary: c"",
@@ -69,7 +94,7 @@ const LOOKING: Command =
     Command { flags: c"readonly fast", access: Access::Read, categories: c"read fast", ..DECIDING };
 
 /// All commands.
-pub const TABLE: [Command; 10] = [
+pub const TABLE: [Command; 11] = [
     Command {
         name: c"rl.fixed",
         summary: c"Decides a call by a fixed window counter: at most `limit` units in each `window` of the clock.",
@@ -104,6 +129,16 @@ pub const TABLE: [Command; 10] = [
         summary: c"Decides a call by a leaky bucket as a queue: up to `capacity` units wait, `rate` is how they pass; tells how long.",
         arguments: &[KEY, CAPACITY, RATE, COST],
         entry_point: EntryPoint::of::<leaky::Leaky>(),
+        ..DECIDING
+    },
+    Command {
+        name: c"rl.multi",
+        arity: -6,
+        keys: Keys::Every(5),
+        summary: c"Decides a call by several limits at once, all or nothing: if one denies, none takes anything.",
+        complexity: c"O(n), n the limits; of each sliding window log O(log m), m its entries",
+        arguments: &[Argument { name: c"limit", kind: ArgumentKind::Repeated(&ONE_OF_SEVERAL), optional: false }],
+        entry_point: EntryPoint::of::<multi::Multi>(),
         ..DECIDING
     },
     Command {

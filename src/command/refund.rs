@@ -5,7 +5,7 @@ use rl_limiter::{Age, Cost, Decision};
 
 use super::args::Args;
 use super::reply;
-use super::store::Slot;
+use super::store::{Change, Slot};
 use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
 
@@ -37,8 +37,10 @@ fn refund(slot: &mut Slot<'_>, amount: Cost, age: Option<Age>) -> Result<Option<
         Some(Stored::State(state)) => refund_state(slot, state, amount, age).map(Some),
         Some(Stored::SlidingLog(log)) => {
             let limiter = log.limiter();
-            if let Some(plan) = log.refund(now, amount, age) {
-                slot.carry_out(&plan)?;
+            match log.refund(now, amount, age) {
+                Some(plan) if plan.gives_back() => slot.change(&Change::Log(plan))?,
+                Some(plan) => slot.bring_to_now(&Change::Log(plan))?,
+                None => {}
             }
             let told = slot.load_log()?.map(|log| log.peek(now, Cost::ONE));
             Ok(Some(told.unwrap_or_else(|| limiter.peek(None, now, Cost::ONE))))
@@ -51,7 +53,7 @@ fn refund_state(slot: &mut Slot<'_>, state: State, amount: Cost, age: Option<Age
         .refund(slot.now(), amount, age)
         .map_err(|_| Error::formatted(format_args!("ERR a {} limiter takes nothing back", state.kind())))?;
     if let Some(next) = refunded {
-        slot.store(next)?;
+        slot.change(&Change::Store(next))?;
     }
     Ok(refunded.unwrap_or(state).peek(slot.now(), Cost::ONE))
 }

@@ -1,7 +1,9 @@
 //! The reply that all decisions share.
 
-use rl_limiter::RetryAfter;
+use arrayvec::ArrayVec;
+use rl_limiter::{JointVerdict, RetryAfter};
 
+use super::multi::MOST_LIMITS;
 use super::verdict::Verdict;
 use crate::server::Call;
 
@@ -14,6 +16,15 @@ pub fn decision(call: &Call<'_>, verdict: Verdict) {
 pub fn decision_and(call: &Call<'_>, verdict: Verdict, number: u64) {
     let [allowed, limit, remaining, retry_after, reset] = integers(verdict);
     call.reply_integers(&[allowed, limit, remaining, retry_after, reset, integer(number)]);
+}
+
+/// Replies to a call that asked several limits: with `allowed`, `index` and five integers for each.
+pub fn several(call: &Call<'_>, joint: JointVerdict, verdicts: impl Iterator<Item = Verdict>) {
+    let index = i64::try_from(joint.index).unwrap_or(i64::MAX);
+    let mut numbers: ArrayVec<i64, { 2 + 5 * MOST_LIMITS }> = ArrayVec::new();
+    numbers.extend([i64::from(joint.allowed), index]);
+    numbers.extend(verdicts.take(MOST_LIMITS).flat_map(integers));
+    call.reply_integers(&numbers);
 }
 
 /// The five integers.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_long};
 use std::fmt::Arguments;
+use std::num::NonZeroUsize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
@@ -36,6 +37,14 @@ impl Error {
     /// An error whose text is put together.
     pub fn formatted(text: Arguments<'_>) -> Self {
         Self::Text(Cow::Owned(CString::new(text.to_string()).unwrap_or_default()))
+    }
+
+    /// The same error, which also says where it is.
+    pub fn at(self, place: Arguments<'_>) -> Self {
+        match self {
+            Self::WrongArity => self,
+            Self::Text(text) => Self::formatted(format_args!("{} ({place})", text.to_string_lossy())),
+        }
     }
 }
 
@@ -78,11 +87,8 @@ impl<'a> Call<'a> {
     /// The bytes of the argument at `index`, where 0 is the name of the command. They are read in place.
     pub fn argument(&self, index: usize) -> Option<&'a [u8]> {
         let argument = *self.arguments.get(index)?;
-        let mut length = 0;
-        // SAFETY: the argument lives as long as the call (`new`), and `length` is written before it is read.
-        let bytes = unsafe { (self.api.string_ptr_len)(argument, &mut length) };
-        // SAFETY: the server owns so many bytes there for as long as the argument lives, and does not change them.
-        Some(unsafe { std::slice::from_raw_parts(bytes.cast(), length) })
+        // SAFETY: the argument lives as long as the call (`new`).
+        Some(unsafe { bytes(self.api, argument) })
     }
 
     /// Opens the key that the argument at `index` names. One at a time: two handles of one key could change it under each other.
@@ -90,6 +96,27 @@ impl<'a> Call<'a> {
         let name = *self.arguments.get(index).ok_or(Error::WrongArity)?;
         // SAFETY: the context and the name live as long as the call, which the key can't outlive.
         Ok(unsafe { Key::open(self.api, self.ctx, name, mode) })
+    }
+
+    /// Opens the keys that every `step`-th argument from `first` on names, each when it is asked for. Several are open at once, so an error
+    /// if two are the same key.
+    pub fn open_each(
+        &mut self,
+        first: usize,
+        step: NonZeroUsize,
+        mode: Mode,
+    ) -> Result<impl Iterator<Item = Key<'_>>, Error> {
+        let (api, ctx) = (self.api, self.ctx);
+        let names = || self.arguments.iter().skip(first).step_by(step.get()).copied();
+        for (index, name) in names().enumerate() {
+            // SAFETY: the names are arguments of the call, in which we are.
+            let is_same = |other| unsafe { bytes(api, other) == bytes(api, name) };
+            if names().take(index).any(is_same) {
+                return Err(Error::fixed(c"ERR the same key is named twice"));
+            }
+        }
+        // SAFETY: the context and the names live as long as the call, which the keys can't outlive, and no two handles are of one key.
+        Ok(names().map(move |name| unsafe { Key::open(api, ctx, name, mode) }))
     }
 
     /// The time of the call in microseconds since the Unix epoch, by the server's clock.
@@ -193,4 +220,17 @@ impl<'a> Call<'a> {
             Error::Text(text) => unsafe { (self.api.reply_with_error)(self.ctx, text.as_ptr()) },
         };
     }
+}
+
+/// The bytes of an argument, read in place.
+///
+/// # Safety
+///
+/// The argument must live, unchanged, for `'a`.
+unsafe fn bytes<'a>(api: &Api, argument: *mut RedisModuleString) -> &'a [u8] {
+    let mut length = 0;
+    // SAFETY: the caller vouches for the argument, and `length` is written before it is read.
+    let bytes = unsafe { (api.string_ptr_len)(argument, &mut length) };
+    // SAFETY: the server owns so many bytes there for as long as the argument lives, and does not change them.
+    unsafe { std::slice::from_raw_parts(bytes.cast(), length) }
 }

@@ -26,4 +26,4 @@ pub use info::{Inform, Informer, Section};
 pub use key::{Key, Mode, Value};
 pub use load::{Module, load, unload};
 pub use log::RareLine;
-pub use register::{Access, Argument, ArgumentKind, Command, EntryPoint, Handler};
+pub use register::{Access, Argument, ArgumentKind, Command, EntryPoint, Handler, Keys};

@@ -2,7 +2,7 @@
 
 use redis::Value;
 use redis_rl::command::TABLE;
-use redis_rl::server::{Access, ArgumentKind};
+use redis_rl::server::{Access, Argument, ArgumentKind, Keys};
 
 use crate::support::{Server, ask, error, version};
 
@@ -18,11 +18,24 @@ fn every_command_says_where_its_key_is() {
             assert!(error(&mut redis, &format!("COMMAND GETKEYS {name} 1")).contains("no key arguments"), "{name}");
             continue;
         }
-        assert_eq!(info[0][3..6], [Value::Int(1), Value::Int(1), Value::Int(1)], "{name}");
-        let others = " 1".repeat(command.arguments.iter().filter(|argument| !argument.optional).count() - 1);
+        let (last, step) = match command.keys {
+            Keys::First => (1, 1),
+            Keys::Every(step) => (-1, step.into()),
+        };
+        assert_eq!(info[0][3..6], [Value::Int(1), Value::Int(last), Value::Int(step)], "{name}");
+        let others = " 1".repeat(command.arity.unsigned_abs() as usize - 2);
         let keys: Vec<String> = ask(&mut redis, &format!("COMMAND GETKEYS {name} the-key{others}"));
         assert_eq!(keys, ["the-key"], "{name}");
     }
+}
+
+/// The words that a call can't leave out.
+fn words_of(arguments: &[Argument]) -> Vec<&'static str> {
+    let words = arguments.iter().filter(|argument| !argument.optional).flat_map(|argument| match argument.kind {
+        ArgumentKind::Repeated(each) => words_of(each),
+        _ => vec![argument.name.to_str().unwrap()],
+    });
+    words.collect()
 }
 
 #[test]
@@ -50,6 +63,10 @@ fn the_reference_has_each_command_with_its_syntax() {
             let name = argument.name.to_str().unwrap();
             let words = match argument.kind {
                 ArgumentKind::TextAfter(keyword) => format!("{} {name}", keyword.to_str().unwrap()),
+                ArgumentKind::Repeated(each) => {
+                    let each = words_of(each).join(" ");
+                    format!("{each} [{each} …]")
+                }
                 _ => name.to_owned(),
             };
             syntax += &if argument.optional { format!(" [{words}]") } else { format!(" {words}") };
@@ -86,6 +103,7 @@ fn the_server_knows_what_the_reference_promises() {
         ("rl.slidinglog", -4, writes),
         ("rl.tokenbucket", -4, writes),
         ("rl.leaky", -4, writes),
+        ("rl.multi", -6, writes),
         ("rl.peek", -2, looks),
         ("rl.refund", -3, writes),
         ("rl.debit", 5, writes),
@@ -122,6 +140,12 @@ fn arguments_are_described_with_type_and_whether_they_can_be_left_out() {
         ("rl.slidinglog", "key:key:0 limit:integer window:string cost:integer?"),
         ("rl.tokenbucket", "key:key:0 capacity:integer rate:string cost:integer?"),
         ("rl.leaky", "key:key:0 capacity:integer rate:string cost:integer?"),
+        (
+            "rl.multi",
+            "limit:block+(key:key:0 kind:oneof(FIXED fixed:pure-token SLIDING sliding:pure-token \
+             SLIDINGLOG slidinglog:pure-token TOKENBUCKET tokenbucket:pure-token LEAKY leaky:pure-token) \
+             p1:integer p2:string cost:integer)",
+        ),
         ("rl.peek", "key:key:0 cost:integer?"),
         ("rl.refund", "key:key:0 amount:integer AGE duration:string?"),
         ("rl.debit", "key:key:0 capacity:integer rate:string amount:integer"),
@@ -132,19 +156,28 @@ fn arguments_are_described_with_type_and_whether_they_can_be_left_out() {
         let Value::Array(fields) = &docs[1] else { panic!("{docs:?}") };
         let at = fields.iter().position(|field| words(field) == ["arguments"]).unwrap();
         let Value::Array(arguments) = &fields[at + 1] else { panic!("{docs:?}") };
-        let described: Vec<String> = arguments
-            .iter()
-            .map(|argument| {
-                let words = words(argument);
-                let after = |name: &str| words.chunks(2).find(|pair| pair[0] == name).map(|pair| pair[1].clone());
-                let key = after("key_spec_index").map_or_else(String::new, |index| format!(":{index}"));
-                let optional = if after("flags").as_deref() == Some("optional") { "?" } else { "" };
-                let token = after("token").map_or_else(String::new, |token| format!("{token} "));
-                format!("{token}{}:{}{key}{optional}", after("name").unwrap(), after("type").unwrap())
-            })
-            .collect();
+        let described: Vec<String> = arguments.iter().map(described).collect();
         assert_eq!(described.join(" "), expected, "{name}");
     }
+}
+
+/// `keyword name:type:key`, a `?` if it can be left out, a `+` if it may come again, and in parentheses what it consists of.
+fn described(argument: &Value) -> String {
+    let Value::Array(fields) = argument else { panic!("{argument:?}") };
+    let after = |name: &str| fields.chunks(2).find(|pair| words(&pair[0]) == [name]).map(|pair| &pair[1]);
+    let text = |name: &str| after(name).map(|value| words(value).join(" ")).unwrap_or_default();
+    let mark = match text("flags").as_str() {
+        "optional" => "?",
+        "multiple" => "+",
+        _ => "",
+    };
+    let key = after("key_spec_index").map_or_else(String::new, |index| format!(":{}", words(index)[0]));
+    let token = after("token").map_or_else(String::new, |token| format!("{} ", words(token)[0]));
+    let inside = match after("arguments") {
+        Some(Value::Array(inside)) => format!("({})", inside.iter().map(described).collect::<Vec<_>>().join(" ")),
+        _ => String::new(),
+    };
+    format!("{token}{}:{}{key}{mark}{inside}", text("name"), text("type"))
 }
 
 #[test]

@@ -59,9 +59,11 @@ pub use self::page::Touched;
 use self::ring::{Position, Ring};
 use self::shape::Shape;
 use self::writer::{Writer, moved};
-use crate::decision::{Decision, Outcome, RetryAfter, millis};
+use crate::decision::{Decision, Outcome, RetryAfter, Taken, millis};
 use crate::limiter::Fact;
 use crate::quantity::{Age, Cost, Limit, Micros, Window};
+use crate::several::Vote;
+use crate::share::Share;
 
 /// A limit for any stretch of time as long as the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,9 +112,18 @@ impl SlidingLog {
         self.window
     }
 
-    /// Decides a call of `cost` at `now`. A missing state is an unused limiter. A cost of 0 takes nothing and is answered
-    /// as a cost of 1 would be. A call that would be allowed is an error if it left more than `most` entries; those that a refund
-    /// has emptied count among them until they leave the window.
+    /// Judges a call of `cost` at `now`: its answers, and what there is to do, whether or not it takes anything. That may be for other
+    /// limits to say too. A missing state is an unused limiter. A cost of 0 takes nothing and is answered as a cost of 1 would be. To
+    /// take is an error if that left more than `most` entries; those that a refund has emptied count among them until they leave the
+    /// window.
+    pub fn judge(self, state: Option<State<'_>>, now: Micros, cost: Cost, most: u32) -> Vote<Plan, TooManyEntries> {
+        let look = Look::new(self, state, now);
+        let answer = look.answer(cost.get().max(1));
+        Vote::new(cost, answer, || look.set_back(), |units| look.take(units, most), |taken| look.share(taken))
+    }
+
+    /// Decides a call of `cost` at `now` that asks no other limit: what its vote comes to, and nothing more is worked out. An error
+    /// if it would be allowed and left more than `most` entries.
     pub fn decide(
         self,
         state: Option<State<'_>>,
@@ -121,17 +132,12 @@ impl SlidingLog {
         most: u32,
     ) -> Result<Outcome<Plan>, TooManyEntries> {
         let look = Look::new(self, state, now);
-        let decision = look.answer(cost.get().max(1));
-        if cost.get() == 0 {
-            return Ok(Outcome { decision, next: None });
+        let answer = look.answer(cost.get().max(1));
+        match cost.get() {
+            0 => Ok(Outcome { decision: answer, next: None }),
+            units if answer.allowed => Ok(answer.having_taken(units, look.take(units, most)?)),
+            _ => Ok(Outcome { decision: answer, next: look.set_back() }),
         }
-        if !decision.allowed {
-            return Ok(Outcome { decision, next: look.state.and_then(|state| state.seen_from(now)) });
-        }
-        let next = look.taking(cost.get(), most)?;
-        let remaining = decision.remaining - cost.get();
-        let reset_after = millis(self.window.as_micros());
-        Ok(Outcome { decision: Decision { remaining, reset_after, ..decision }, next: Some(next) })
     }
 
     /// What [`SlidingLog::decide`] would say, with nothing taken: `remaining` and `reset_after` are those before the call.
@@ -169,7 +175,7 @@ impl<'a> Look<'a> {
     /// The answer to a call of `asked` units.
     fn answer(&self, asked: u64) -> Decision {
         let limit = self.limiter.limit.get();
-        let live = self.state.map_or(0, |state| state.head.total.saturating_sub(self.left));
+        let live = self.live();
         let remaining = limit.saturating_sub(live);
         let allowed = asked <= remaining;
         let retry_after = match self.state {
@@ -178,7 +184,8 @@ impl<'a> Look<'a> {
                 // When the entry has left that holds the last unit which is in the way.
                 let in_the_way = live.saturating_add(asked).saturating_sub(limit);
                 let last = state.ring().find(self.left.saturating_add(in_the_way));
-                RetryAfter::Millis(millis(self.until_left(&state, last.time)))
+                // An entry that was planted may lie about its time, but no wait is 0 for a call that is denied.
+                RetryAfter::Millis(millis(self.until_left(&state, last.time)).max(1))
             }
             _ => RetryAfter::Never,
         };
@@ -186,8 +193,30 @@ impl<'a> Look<'a> {
         Decision { allowed, limit, remaining, retry_after, reset_after: millis(until_reset) }
     }
 
-    /// Takes units, which must be free.
-    fn taking(&self, units: u64, most: u32) -> Result<Plan, TooManyEntries> {
+    /// Units in the window of the call.
+    fn live(&self) -> u64 {
+        self.state.map_or(0, |state| state.head.total.saturating_sub(self.left))
+    }
+
+    /// What is to be done though nothing is taken, as the clock went back.
+    fn set_back(&self) -> Option<Plan> {
+        self.state.and_then(|state| state.seen_from(self.now))
+    }
+
+    /// The share that remains once so many units are taken.
+    fn share(&self, taken: u64) -> Share {
+        let limit = self.limiter.limit.get();
+        Share::new(limit.saturating_sub(self.live()).saturating_sub(taken).into(), limit.into())
+    }
+
+    /// Takes units, which must remain.
+    fn take(&self, units: u64, most: u32) -> Result<Taken<Plan>, TooManyEntries> {
+        let next = self.plan(units, most)?;
+        Ok(Taken { next, reset_after: millis(self.limiter.window.as_micros()) })
+    }
+
+    /// To take units.
+    fn plan(&self, units: u64, most: u32) -> Result<Plan, TooManyEntries> {
         let Some(state) = self.state else {
             let shape = Shape::small(1);
             let appended = Some(Entry { time: self.now.get(), cost: units });
@@ -212,8 +241,8 @@ impl<'a> State<'a> {
     /// demands, or a field of the head is out of its range or does not fit the others, or there are more entries than blocks can have.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let state = Self { head: Head::read(bytes)?, bytes };
-        let most = state.head.blocks.saturating_mul(state.head.shape.entries().into());
-        (1..=most).contains(&(state.ring().entries() as usize)).then_some(state)
+        let ring = state.ring();
+        (1..=ring.most_entries()).contains(&ring.entries()).then_some(state)
     }
 
     /// Whether some log has this length.
@@ -337,6 +366,11 @@ impl Plan {
         removed >= self.kept.total.saturating_add(appended)
     }
 
+    /// Whether it takes units away from the log.
+    pub fn gives_back(&self) -> bool {
+        !self.removed.is_empty()
+    }
+
     /// Whether it can be carried out in the bytes that the log has. Else they have to be made anew.
     pub fn fits(&self) -> bool {
         self.shape.is_none()
@@ -366,7 +400,7 @@ impl Plan {
         if let Some(entry) = self.appended {
             writer.append(entry);
         }
-        if !self.removed.is_empty() && !self.leaves_nothing() {
+        if self.gives_back() && !self.leaves_nothing() {
             writer.remove(self.removed.clone());
         }
         writer.finish()

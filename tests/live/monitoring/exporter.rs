@@ -1,4 +1,4 @@
-//! Debian's `prometheus-redis-exporter`, set up as `ops/redis-exporter.lua` says.
+//! Debian's `prometheus-redis-exporter`, set up as `docs/monitoring/redis-exporter.lua` says.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -7,13 +7,13 @@ use std::process::{Child, Command, Stdio};
 
 use crate::support::{Server, ask, free_port, wait_until};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ops/redis-exporter.lua");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/monitoring/redis-exporter.lua");
 
 /// The line of the script's comment that makes its user.
 fn user() -> &'static str {
-    let script = include_str!("../../../ops/redis-exporter.lua");
+    let script = include_str!("../../../docs/monitoring/redis-exporter.lua");
     let lines = script.lines().find_map(|line| line.strip_prefix("-- ACL SETUSER"));
-    lines.unwrap_or_else(|| panic!("ops/redis-exporter.lua names no user"))
+    lines.unwrap_or_else(|| panic!("docs/monitoring/redis-exporter.lua names no user"))
 }
 
 /// The exporter of one server, while it lives.

@@ -1,4 +1,4 @@
-//! What Prometheus gets to see, and that the alerts of `ops/alerts.yml` fire when they should. Needs Debian's exporter and `promtool`.
+//! What Prometheus gets to see, and that the alerts of `docs/monitoring/alerts.yml` fire when they should. Needs Debian's exporter and `promtool`.
 
 mod exporter;
 
@@ -9,8 +9,8 @@ use exporter::Exporter;
 
 use crate::support::{Options, Server, ask, decide, error, info, replica_of, skip, wait_until};
 
-const ALERTS: &str = include_str!("../../../ops/alerts.yml");
-const EXAMPLES: &str = include_str!("../../../ops/alerts-test.yml");
+const ALERTS: &str = include_str!("../../../docs/monitoring/alerts.yml");
+const EXAMPLES: &str = include_str!("../../../docs/monitoring/alerts-test.yml");
 
 /// Whether the machine has what the test needs; says so if not.
 fn have(program: &str) -> bool {
@@ -137,8 +137,10 @@ fn whatever_the_alerts_ask_for_is_scraped() {
 }
 
 fn promtool(arguments: &[&str]) {
-    let ran =
-        Command::new("promtool").args(arguments).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/ops")).output();
+    let ran = Command::new("promtool")
+        .args(arguments)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/monitoring"))
+        .output();
     let ran = ran.unwrap();
     let (said, wrong) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "promtool {arguments:?}: {said}{wrong}");
