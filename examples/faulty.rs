@@ -11,7 +11,9 @@ use std::ptr;
 #[allow(dead_code, unused_imports, missing_docs, reason = "it uses but a part of the layer")]
 mod server;
 
-use server::{Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Mode};
+use server::{
+    Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Keys, Mode, Section,
+};
 
 /// Reads behind the end of a string.
 struct Beyond;
@@ -76,6 +78,7 @@ const BEYOND: Command = Command {
     name: c"faulty.beyond",
     arity: 2,
     flags: c"write",
+    keys: Keys::First,
     access: Access::ReadWrite,
     categories: c"write",
     summary: c"Reads behind the end of a string.",
@@ -107,6 +110,14 @@ const TABLE: [Command; 4] = [
     },
 ];
 
-const MODULE: server::Module = server::Module { name: c"faulty", version: 1, commands: &TABLE, settings: &[] };
+/// It tells nothing.
+struct Info;
+
+impl Inform for Info {
+    fn tell(_: &mut Section<'_>) {}
+}
+
+const MODULE: server::Module =
+    server::Module { name: c"faulty", version: 1, commands: &TABLE, settings: &[], informer: Informer::of::<Info>() };
 
 entry!(MODULE);

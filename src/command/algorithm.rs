@@ -36,6 +36,7 @@ algorithms! {
     SlidingLog, "sliding_log", rl_limiter::SlidingLog;
     TokenBucket, "token_bucket", rl_limiter::TokenBucket;
     LeakyBucket, "leaky_bucket", rl_limiter::LeakyBucket;
+    Concurrency, "concurrency", rl_limiter::Concurrency;
 }
 
 /// A limiter, by whose type one knows the algorithm.

@@ -67,6 +67,7 @@ fn the_reference_has_each_command_with_its_syntax() {
                     let each = words_of(each).join(" ");
                     format!("{each} [{each} …]")
                 }
+                ArgumentKind::Keyword(keyword) => keyword.to_str().unwrap().to_owned(),
                 _ => name.to_owned(),
             };
             syntax += &if argument.optional { format!(" [{words}]") } else { format!(" {words}") };
@@ -104,6 +105,8 @@ fn the_server_knows_what_the_reference_promises() {
         ("rl.tokenbucket", -4, writes),
         ("rl.leaky", -4, writes),
         ("rl.multi", -6, writes),
+        ("rl.concurrent", -5, writes),
+        ("rl.release", 3, writes),
         ("rl.peek", -2, looks),
         ("rl.refund", -3, writes),
         ("rl.debit", 5, writes),
@@ -146,6 +149,8 @@ fn arguments_are_described_with_type_and_whether_they_can_be_left_out() {
              SLIDINGLOG slidinglog:pure-token TOKENBUCKET tokenbucket:pure-token LEAKY leaky:pure-token) \
              p1:integer p2:string cost:integer)",
         ),
+        ("rl.concurrent", "key:key:0 limit:integer ttl:string holder:string cost:integer? XX renew-only:pure-token?"),
+        ("rl.release", "key:key:0 holder:string"),
         ("rl.peek", "key:key:0 cost:integer?"),
         ("rl.refund", "key:key:0 amount:integer AGE duration:string?"),
         ("rl.debit", "key:key:0 capacity:integer rate:string amount:integer"),
