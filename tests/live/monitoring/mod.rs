@@ -137,8 +137,10 @@ fn whatever_the_alerts_ask_for_is_scraped() {
 }
 
 fn promtool(arguments: &[&str]) {
-    let ran =
-        Command::new("promtool").args(arguments).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/ops")).output();
+    let ran = Command::new("promtool")
+        .args(arguments)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/monitoring"))
+        .output();
     let ran = ran.unwrap();
     let (said, wrong) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "promtool {arguments:?}: {said}{wrong}");
