@@ -51,7 +51,8 @@ fn refund_state(slot: &mut Slot<'_>, state: State, amount: Cost, age: Option<Age
         .refund(slot.now(), amount, age)
         .map_err(|_| Error::formatted(format_args!("ERR a {} limiter takes nothing back", state.kind())))?;
     if let Some(next) = refunded {
-        slot.change(&Change::Store(next))?;
+        let change = if next.is_unused(slot.now()) { Change::Delete } else { Change::Store(next) };
+        slot.change(&change)?;
     }
     Ok(refunded.unwrap_or(state).peek(slot.now(), Cost::ONE))
 }
