@@ -151,7 +151,7 @@ fn each_limit_is_counted_once_and_only_those_that_deny_as_denied() {
     let mut redis = server.connect();
     ask::<()>(&mut redis, "CONFIG SET rl.top-keys 10");
     for _ in 0..5 {
-        call(&mut redis, "{u}:a FIXED 3 36500d 1 {u}:b TOKENBUCKET 9 1/d 1 {u}:look SLIDING 9 36500d 0");
+        call(&mut redis, "{u}:b TOKENBUCKET 9 1/d 1 {u}:look SLIDING 9 36500d 0 {u}:a FIXED 3 36500d 1");
     }
     let fields = ["allowed", "denied", "fixed_window_allowed", "fixed_window_denied", "token_bucket_allowed"];
     assert_eq!(fields.map(|field| counted(&mut redis, field)), [6, 2, 3, 2, 3]);
