@@ -8,6 +8,7 @@ mod random;
 mod several_limits;
 
 use std::cmp::Ordering;
+use std::convert::Infallible;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -115,7 +116,7 @@ fn the_limit_that_is_named_when_it_is_denied_is_the_one_with_the_longest_wait() 
         (limiter, limiter.decide(None, now, Cost::new(limit).unwrap()).next)
     };
     let summary = |(limiter, state): (FixedWindow, Option<_>), cost: u64| {
-        limiter.judge(state, now, Cost::new(cost).unwrap()).summary()
+        limiter.judge::<_, Infallible>(state, now, Cost::new(cost).unwrap(), |state| state).summary()
     };
     let (second, minute, nothing) = (full(1, b"1s"), full(1, b"1m"), full(0, b"1ms"));
     let named = |votes: &[Summary]| JointVerdict::of(votes.iter().copied());

@@ -52,7 +52,8 @@ fn refund(slot: &mut Slot<'_>, amount: Cost, age: Option<Age>) -> Result<Option<
 fn refund_state(slot: &mut Slot<'_>, state: State, amount: Cost, age: Option<Age>) -> Result<Decision, Error> {
     let refunded = state.refund(slot.now(), amount, age).map_err(|_| takes_nothing_back(state.kind()))?;
     if let Some(next) = refunded {
-        slot.change(&Change::Store(next))?;
+        let change = if next.is_unused(slot.now()) { Change::Delete } else { Change::Store(next) };
+        slot.change(&change)?;
     }
     Ok(refunded.unwrap_or(state).peek(slot.now(), Cost::ONE))
 }

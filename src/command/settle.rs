@@ -56,14 +56,13 @@ fn make(slot: &mut Slot<'_>, change: &Change, takes: bool) -> Result<(), Error> 
 
 /// What a limiter says to its part of a call.
 pub fn vote<L: Limiter>(slot: &mut Slot<'_>, limiter: L, cost: Cost) -> Result<KeyVote, Error> {
-    let vote = limiter.judge(slot.load_kind()?, slot.now(), cost);
-    Ok(vote.map(|next| Change::Store(next.into()), |never| match never {}))
+    Ok(limiter.judge(slot.load_kind()?, slot.now(), cost, |next| Change::Store(next.into())))
 }
 
 /// What a log says to its part of a call.
 pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Result<KeyVote, Error> {
     let now = slot.now();
-    Ok(limiter.judge(slot.load_log()?, now, cost, most_entries()).map(Change::Log, |full| full))
+    Ok(limiter.judge(slot.load_log()?, now, cost, most_entries(), Change::Log))
 }
 
 /// Does to the keys of a call, in order, what their limits' votes come to: if none denies, all take, else none does.
@@ -74,7 +73,7 @@ pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<JointVerdict,
     let verdict = JointVerdict::of(votes.iter().map(Vote::summary));
     let full = votes.iter().find_map(|vote| vote.outcome(verdict.allowed).err());
     let takes = verdict.allowed && full.is_none();
-    let changes = || votes.iter().map(|vote| vote.outcome(takes).ok().and_then(|outcome| outcome.next.as_ref()));
+    let changes = || votes.iter().map(|vote| vote.outcome(takes).ok().and_then(|outcome| outcome.next));
 
     if takes {
         check_memory(slots.iter().zip(changes()).filter_map(|(slot, change)| Some((slot, change?))))?;

@@ -18,8 +18,10 @@ static CLOCK_STEPPED_BACK: RareLine = RareLine::new();
 /// What a call does to its key: decided, and not yet done.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// To store this state.
+    /// To store this state, which is in use.
     Store(State),
+    /// To delete the key: nothing is in use any more.
+    Delete,
     /// To do this to the log.
     Log(sliding_log::Plan),
     /// To do this to the holders.
@@ -119,6 +121,10 @@ impl<'a> Slot<'a> {
         self.note_clock(change);
         match change {
             Change::Store(next) => self.store(next),
+            Change::Delete => {
+                delete(&mut self.key);
+                Ok(())
+            }
             Change::Log(plan) => self.change_bytes(plan),
             Change::Holders(plan) => self.change_bytes(plan),
         }
@@ -127,21 +133,16 @@ impl<'a> Slot<'a> {
     /// Whether the value becomes longer, which takes memory.
     fn grows_by(&self, change: &Change) -> bool {
         let length = match change {
-            Change::Store(next) if next.is_unused(self.now) => 0,
             Change::Store(next) => next.length(),
+            Change::Delete => 0,
             Change::Log(plan) => length_anew(plan),
             Change::Holders(plan) => length_anew(plan),
         };
         !matches!(self.key.value(), Value::String(present) if present >= length) && length > 0
     }
 
-    /// A state that is unused now leaves no key.
     fn store(&mut self, next: &State) -> Result<(), Error> {
         let key = &mut self.key;
-        if next.is_unused(self.now) {
-            delete(key);
-            return Ok(());
-        }
         let bytes = next.encode();
         let same_length = key.value() == Value::String(bytes.len());
         let present = key.expiry().filter(|_| same_length);
@@ -193,7 +194,7 @@ impl<'a> Slot<'a> {
     fn note_clock(&self, change: &Change) {
         let later = match change {
             Change::Holders(plan) => plan.later(),
-            Change::Store(_) | Change::Log(_) => self.later,
+            Change::Store(_) | Change::Delete | Change::Log(_) => self.later,
         };
         if later > 0 {
             CLOCK_STEPS_BACK.add_one();

@@ -114,11 +114,22 @@ impl SlidingLog {
     /// Judges a call of `cost` at `now`: its answers, and what there is to do, whether or not it takes anything. That may be for other
     /// limits to say too. A missing state is an unused limiter. A cost of 0 takes nothing and is answered as a cost of 1 would be. To
     /// take is an error if that left more than `most` entries; those that a refund has emptied count among them until they leave the
-    /// window.
-    pub fn judge(self, state: Option<State<'_>>, now: Micros, cost: Cost, most: u32) -> Vote<Plan, TooManyEntries> {
+    /// window. `plan` is the form in which the vote keeps plans.
+    pub fn judge<N>(
+        self,
+        state: Option<State<'_>>,
+        now: Micros,
+        cost: Cost,
+        most: u32,
+        plan: impl Fn(Plan) -> N,
+    ) -> Vote<N, TooManyEntries> {
         let look = Look::new(self, state, now);
         let answer = look.answer(cost.get().max(1));
-        Vote::new(cost, answer, || look.set_back(), |units| look.take(units, most), |taken| look.share(taken))
+        let take = |units| {
+            let Taken { next, reset_after } = look.take(units, most)?;
+            Ok(Taken { next: plan(next), reset_after })
+        };
+        Vote::new(cost, answer, || look.set_back().map(&plan), take, |taken| look.share(taken))
     }
 
     /// Decides a call of `cost` at `now` that asks no other limit: what its vote comes to, and nothing more is worked out. An error

@@ -1,6 +1,7 @@
 //! The crate in the place of a server: keys with bytes under them.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use rl_limiter::concurrency::{self, MOST_HOLDERS};
 use rl_limiter::layout::{State, Stored};
@@ -103,13 +104,13 @@ impl Shelf {
                 Ok(Some(Stored::State(state))) => state.try_into().ok(),
                 _ => None,
             };
-            limiter.judge(state, now, Cost::ONE)
+            limiter.judge::<_, Infallible>(state, now, Cost::ONE, |state| state)
         });
         let verdict = JointVerdict::of(votes.iter().map(Vote::summary));
         let outcomes = votes.iter().filter_map(|vote| vote.outcome(verdict.allowed).ok());
         for ((key, ..), outcome) in Case::SEVERAL.iter().zip(outcomes.clone()) {
             if let Some(next) = outcome.next {
-                self.states.insert(key.as_bytes().to_vec(), State::from(next).encode().to_vec());
+                self.states.insert(key.as_bytes().to_vec(), State::from(*next).encode().to_vec());
             }
         }
         let named = outcomes.map(|outcome| outcome.decision).nth(verdict.index);

@@ -61,7 +61,7 @@ impl Judged for Log {
     }
 
     fn judge(&mut self, at: u64, cost: u64) -> Summary {
-        let vote = self.limiter.judge(self.state(), moment(at), Cost::new(cost).unwrap(), u32::MAX);
+        let vote = self.limiter.judge(self.state(), moment(at), Cost::new(cost).unwrap(), u32::MAX, |plan| plan);
         self.vote.insert(vote).summary()
     }
 
@@ -77,7 +77,8 @@ impl Judged for Log {
             expected.remaining -= cost;
             expected.reset_after = self.untaken(at, 1).reset_after;
         }
-        let outcome = self.vote.take().unwrap().outcome(allowed).unwrap().clone();
+        let vote = self.vote.take().unwrap();
+        let outcome = vote.outcome(allowed).unwrap();
         prop_assert_eq!(answer_of(outcome.decision), expected);
         match outcome.next {
             Some(plan) if plan.fits() => {

@@ -147,7 +147,7 @@ impl<M: Model, L: Limiter> Judged for Pair<M, L> {
     }
 
     fn judge(&mut self, at: u64, cost: u64) -> Summary {
-        self.vote.insert(self.limiter.judge(self.state, moment(at), Cost::new(cost).unwrap())).summary()
+        self.vote.insert(self.limiter.judge(self.state, moment(at), Cost::new(cost).unwrap(), |state| state)).summary()
     }
 
     fn settle(&mut self, at: u64, cost: u64, allowed: bool) -> Result<(), TestCaseError> {
@@ -169,10 +169,10 @@ impl<M: Model, L: Limiter> Judged for Pair<M, L> {
         let alone = self.limiter.decide(self.state, moment(at), Cost::new(cost).unwrap());
         if allowed || !alone.decision.allowed {
             prop_assert_eq!(&alone.decision, &outcome.decision);
-            let stored = [alone.next, outcome.next].map(|next| next.map(Into::<layout::State>::into));
+            let stored = [alone.next, outcome.next.copied()].map(|next| next.map(Into::<layout::State>::into));
             prop_assert!(stored[0] == stored[1], "the same is stored as by a call that asks this limit alone");
         }
-        self.state = outcome.next.or(self.state);
+        self.state = outcome.next.copied().or(self.state);
         Ok(())
     }
 
