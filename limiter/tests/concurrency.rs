@@ -391,6 +391,17 @@ fn a_place_returns_by_itself_after_its_ttl() {
 }
 
 #[test]
+fn who_only_renews_waits_only_while_it_has_its_place() {
+    for (ttl, expected) in [(9_000_000, RetryAfter::Never), (9_001_000, RetryAfter::Millis(9_000))] {
+        let mut key = Key::default();
+        key.take((3, 9_000_000), NOON, "b", 1);
+        key.take((3, ttl), NOON, "a", 2);
+        let told = key.decide((3, ttl), NOON, request("a", 3, true), 9).unwrap();
+        assert_eq!((told.allowed, told.retry_after), (false, expected));
+    }
+}
+
+#[test]
 fn a_shorter_ttl_shortens() {
     let mut key = Key::default();
     key.take(TEN, NOON, "a", 1);
