@@ -4,7 +4,7 @@ use super::plan::{Own, Plan};
 use super::refill::{Held, Level, micros_until_unused, millis};
 use super::row::Row;
 use super::state::State;
-use crate::decision::{Decision, RetryAfter};
+use crate::decision::{Decision, RetryAfter, Taken};
 use crate::limiter::LimiterState;
 use crate::quantity::{Micros, Name};
 use crate::rows::Sought;
@@ -144,6 +144,13 @@ impl<'a> Seen<'a> {
     /// What a call of cost 1 is told after one that left this level, and remembered its parameters.
     pub(crate) fn answer_after(&self, level: Level) -> Decision {
         self.answer_by(level, 1, None)
+    }
+
+    /// Takes units of a level, which must be free.
+    pub(crate) fn take(&self, mut level: Level, units: u64) -> Taken<Plan> {
+        level.take(level.limiter().parts(units));
+        let reset_after = millis(self.micros_until_level_unused(level));
+        Taken { next: self.plan(level, Own::Untouched), reset_after }
     }
 
     /// What to do to leave this level of a bucket, and that of the caller's row.

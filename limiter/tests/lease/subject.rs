@@ -29,7 +29,7 @@ impl Subject {
     pub fn take(&mut self, limiter: TokenBucket, now: Micros, cost: Cost) -> Decision {
         let (decision, change) = match self.used(now) {
             Some(Stored::Leases(state)) => {
-                let Ok(outcome) = state.judge(limiter, now, cost).alone();
+                let outcome = state.decide(limiter, now, cost);
                 (outcome.decision, outcome.next.map(Change::Leases))
             }
             other => {
