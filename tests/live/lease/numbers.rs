@@ -114,6 +114,20 @@ fn ahead_a_row_is_gone_and_comes_not_back() {
 }
 
 #[test]
+fn several_limits_in_one_call_heed_what_is_in_rows() {
+    let server = Options::new().with_clock().start();
+    let mut redis = server.connect();
+    assert_eq!(lease(&mut redis, "{k}1 10 1 a 1 0 4 1s"), [4, 6, 4, 0, 1_000, 1]);
+    let line = "RL.MULTI {k}1 TOKENBUCKET 10 1 5 {k}2 FIXED 10 1h 1";
+    let told: Vec<i64> = ask(&mut redis, line);
+    assert_eq!(told, [1, 0, 1, 10, 1, 0, 9_000, 1, 10, 9, 0, 3_599_500]);
+    let before = digest(&mut redis);
+    let told: Vec<i64> = ask(&mut redis, line);
+    assert_eq!(told, [0, 0, 0, 10, 1, 4_000, 9_000, 1, 10, 9, 0, 3_599_500]);
+    assert_eq!(digest(&mut redis), before);
+}
+
+#[test]
 fn wrong_input_is_refused_before_anything_is_touched() {
     let server = Server::new();
     let mut redis = server.connect();
