@@ -2,7 +2,9 @@
 
 use rl_limiter::layout::{State, Stored};
 use rl_limiter::sliding_log::{self, Plan};
-use rl_limiter::{Age, Cost, Decision, LeakyBucket, Limiter, Micros, SlidingLog, TokenBucket, TooManyEntries};
+use rl_limiter::{
+    Age, Cost, Decision, LeakyBucket, Limiter, Micros, Plan as _, SlidingLog, TokenBucket, TooManyEntries,
+};
 
 use crate::error::{Error, ErrorKind};
 use crate::rule::Algorithm;

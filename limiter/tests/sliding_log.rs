@@ -3,45 +3,21 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod sequence;
+
 use std::time::{Duration, Instant};
 
 use rl_limiter::layout::Stored;
-use rl_limiter::sliding_log::{Plan, State, Touched};
-use rl_limiter::{Age, Cost, Decision, Fact, Limit, Micros, RetryAfter, SlidingLog, TooManyEntries, Window};
+use rl_limiter::sliding_log::{Plan, State};
+use rl_limiter::{
+    Age, Cost, Decision, Fact, Limit, Micros, Plan as _, RetryAfter, SlidingLog, TooManyEntries, Touched, Window,
+};
+
+use sequence::Random;
 
 const MAX_EXACT: u64 = (1 << 53) - 1;
 const DAY: u64 = 86_400_000_000;
 const NOON: u64 = 1_796_040_000_000_000;
-
-/// Numbers that look random: SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[usize::try_from(self.below(of.len() as u64)).unwrap()]
-    }
-
-    /// All sizes alike, from 0 to `most`.
-    fn any_size(&mut self, most: u64) -> u64 {
-        let bits = self.below(u64::from(64 - most.leading_zeros()) + 1);
-        (self.next() & ((1 << bits) - 1)).min(most)
-    }
-}
 
 fn micros(micros: u64) -> Micros {
     Micros::new(micros).unwrap()
@@ -657,6 +633,7 @@ fn probe(bytes: &[u8], random: &mut Random) {
         let cost = units(random.any_size(MAX_EXACT));
         let decision = state.peek(now, cost);
         assert!(decision.remaining <= decision.limit && decision.reset_after <= MAX_EXACT);
+        assert!(decision.allowed || decision.retry_after != RetryAfter::Millis(0), "{decision:?}");
         let age = [None, Age::from_micros(random.any_size(window))][usize::from(random.one_in(2))];
         let plans = [
             limiter.decide(Some(state), now, cost, u32::MAX).ok().and_then(|outcome| outcome.next),
@@ -665,13 +642,14 @@ fn probe(bytes: &[u8], random: &mut Random) {
         ];
         for plan in plans.into_iter().flatten().filter(|plan| !plan.leaves_nothing()) {
             assert!(plan.length() <= 2 * bytes.len() + 1_024);
-            if plan.fits() {
+            let left = if plan.fits() {
                 let mut changed = bytes.to_vec();
                 plan.carry_out(&mut changed);
-                read(&changed);
+                changed
             } else {
-                read(&plan.make(bytes));
-            }
+                plan.make(bytes)
+            };
+            assert!(read_any(&left).is_some(), "what a call has left is no log: {}", left.escape_ascii());
         }
     }
 }

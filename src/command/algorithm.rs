@@ -2,7 +2,8 @@
 
 use crate::server::Counter;
 
-/// Lists the algorithms. A row is: the name in the program, the name in `INFO`, and the limiter if it has a type of its own.
+/// Lists the algorithms. A row is: the name in the program, the name in `INFO`, and the limiter if it has a type of its
+/// own.
 macro_rules! algorithms {
     ($($variant:ident, $name:literal $(, $limiter:ty)?;)*) => {
         /// An algorithm by which calls are decided.
@@ -35,6 +36,7 @@ algorithms! {
     SlidingLog, "sliding_log", rl_limiter::SlidingLog;
     TokenBucket, "token_bucket", rl_limiter::TokenBucket;
     LeakyBucket, "leaky_bucket", rl_limiter::LeakyBucket;
+    Concurrency, "concurrency", rl_limiter::Concurrency;
 }
 
 /// A limiter, by whose type one knows the algorithm.

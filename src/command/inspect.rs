@@ -1,6 +1,8 @@
 //! `RL.INSPECT key`
 
+use rl_limiter::concurrency::Place;
 use rl_limiter::layout::Stored;
+use rl_limiter::quantity::MAX_EXACT;
 use rl_limiter::{Cost, Fact, Micros};
 
 use super::args::Args;
@@ -32,10 +34,16 @@ impl Handler for Inspect {
 
 fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
     let mut fields = vec![("kind", Field::Text(stored.kind().to_owned()))];
-    stored.describe(&mut |name, fact| fields.push((name, field(fact))));
-    if let Stored::SlidingLog(log) = stored {
-        let row = |(time, cost): (Micros, u64)| [reply::integer(time.get() / 1_000), reply::integer(cost)];
-        fields.push(("newest_entries", Field::Pairs(log.newest_entries().take(MOST_ROWS).map(row).collect())));
+    stored.describe(now, &mut |name, fact| fields.push((name, field(fact))));
+    match stored {
+        Stored::State(_) => {}
+        Stored::SlidingLog(log) => {
+            let row = |(time, cost): (Micros, u64)| [reply::integer(time.get() / 1_000), reply::integer(cost)];
+            fields.push(("newest_entries", Field::Pairs(log.newest_entries().take(MOST_ROWS).map(row).collect())));
+        }
+        Stored::Concurrency(holders) => {
+            fields.push(("places", Field::Rows(holders.places(now).take(MOST_ROWS).map(place).collect())));
+        }
     }
     let told = stored.peek(now, Cost::ONE);
     fields.push(("remaining", Field::Integer(reply::integer(told.remaining))));
@@ -43,9 +51,16 @@ fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
     fields
 }
 
+/// The holder, its units, its ttl in ms and the time in ms at which its place ends.
+fn place(place: Place<'_>) -> (Vec<u8>, [i64; 3]) {
+    let numbers = [place.units, place.ttl.div_ceil(1_000), place.expiry.get() / 1_000];
+    (place.holder.to_vec(), numbers.map(reply::integer))
+}
+
 fn field(fact: Fact) -> Field {
     match fact {
-        Fact::Units(units) => Field::Integer(reply::integer(units)),
+        // A debt, or counts that steps of the clock have added up, may be more than a reply may say.
+        Fact::Units(units) => Field::Integer(reply::integer(units.min(MAX_EXACT))),
         Fact::Moment(moment) => Field::Integer(reply::integer(moment.get() / 1_000)),
         Fact::Window(window) => Field::Text(window.to_string()),
         Fact::Rate(rate) => Field::Text(rate.to_string()),

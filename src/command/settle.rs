@@ -1,7 +1,7 @@
 //! The path of every call that decides, whether it asks one limit or several: what is judged is first checked for the memory that it
 //! takes, and only then anything is written.
 
-use rl_limiter::{Cost, JointVerdict, Limiter, SlidingLog, TooManyEntries, Vote};
+use rl_limiter::{Cost, Decision, JointVerdict, Limiter, SlidingLog, TooManyEntries, Vote};
 
 use super::MAX_LOG_ENTRIES;
 use super::algorithm::Decides;
@@ -21,7 +21,7 @@ pub fn decide<L: Limiter + Decides>(call: &mut Call<'_>, limiter: L, cost: Cost)
         let mut slot = Slot::open(call, Mode::Change)?;
         let outcome = limiter.decide(slot.load_kind()?, slot.now(), cost);
         if let Some(next) = outcome.next {
-            slot.change(&Change::Store(next.into()))?;
+            make(&mut slot, &Change::Store(next.into()), outcome.decision.allowed)?;
         }
         outcome.decision
     };
@@ -40,12 +40,18 @@ pub fn decide_by_log(call: &mut Call<'_>, limiter: SlidingLog, cost: Cost) -> Re
             Err(full) => (slot.load_log()?.and_then(|log| log.seen_from(now)), Err(log_is_full(full))),
         };
         if let Some(plan) = plan {
-            slot.change(&Change::Log(plan))?;
+            let takes = decision.as_ref().is_ok_and(|decision: &Decision| decision.allowed);
+            make(&mut slot, &Change::Log(plan), takes)?;
         }
         decision?
     };
     reply::decision(call, Verdict::decided(call, KEY, SlidingLog::BY, cost, decision));
     Ok(())
+}
+
+/// Makes a change, which takes something or only brings the state to now.
+fn make(slot: &mut Slot<'_>, change: &Change, takes: bool) -> Result<(), Error> {
+    if takes { slot.change(change) } else { slot.bring_to_now(change) }
 }
 
 /// What a limiter says to its part of a call.
@@ -62,19 +68,21 @@ pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Resu
 /// Does to the keys of a call, in order, what their limits' votes come to: if none denies, all take, else none does.
 ///
 /// Nothing is taken either if memory lacks for one of them, or if a log is full: both are errors. Whatever the answer but for
-/// memory that lacks, what is later than now is set to now.
+/// memory that lacks, what is later than now is set to now; where nothing is taken, memory that lacks for that is no error.
 pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<JointVerdict, Error> {
     let verdict = JointVerdict::of(votes.iter().map(Vote::summary));
     let full = votes.iter().find_map(|vote| vote.outcome(verdict.allowed).err());
     let takes = verdict.allowed && full.is_none();
     let changes = || votes.iter().map(|vote| vote.outcome(takes).ok().and_then(|outcome| outcome.next));
 
-    check_memory(slots.iter().zip(changes()).filter_map(|(slot, change)| Some((slot, change?))))?;
+    if takes {
+        check_memory(slots.iter().zip(changes()).filter_map(|(slot, change)| Some((slot, change?))))?;
+    }
     let mut done = Ok(());
     for (slot, change) in slots.iter_mut().zip(changes()) {
         if let Some(change) = change {
             // Should the server not take one, what the others took stays taken.
-            done = done.and(slot.carry_out(change));
+            done = done.and(if takes { slot.carry_out(change) } else { slot.bring_to_now(change) });
         }
     }
     done?;

@@ -3,8 +3,7 @@
 use std::num::NonZeroUsize;
 
 use rl_limiter::layout::{State, Stored, Unreadable};
-use rl_limiter::sliding_log::{self, Plan};
-use rl_limiter::{LimiterState, Micros};
+use rl_limiter::{LimiterState, Micros, Plan, concurrency, sliding_log};
 
 use super::lifetime::moved_expiry;
 use crate::server::{Call, Counter, Error, Key, Mode, RareLine, Value};
@@ -24,14 +23,16 @@ pub enum Change {
     /// To delete the key: nothing is in use any more.
     Delete,
     /// To do this to the log.
-    Log(Plan),
+    Log(sliding_log::Plan),
+    /// To do this to the holders.
+    Holders(concurrency::Plan),
 }
 
 /// A key of a call, at the time of the call.
 pub struct Slot<'a> {
     key: Key<'a>,
     now: Micros,
-    /// Microseconds by which what was loaded is later than now: the clock went back.
+    /// Microseconds by which what was loaded, but for holders, is later than now: the clock went back.
     later: u64,
 }
 
@@ -63,7 +64,7 @@ impl<'a> Slot<'a> {
         let now = self.now;
         let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
         let stored = Stored::read(bytes).map_err(unreadable)?;
-        self.later = stored.last().get().saturating_sub(now.get());
+        self.later = stored.last().map_or(0, |last| last.get().saturating_sub(now.get()));
         Ok(Some(stored).filter(|stored| !stored.is_unused(now)))
     }
 
@@ -93,22 +94,39 @@ impl<'a> Slot<'a> {
         }
     }
 
+    /// The holders under the key, which must hold such.
+    pub fn load_holders(&mut self) -> Result<Option<concurrency::State<'_>>, Error> {
+        match self.load()? {
+            None => Ok(None),
+            Some(Stored::Concurrency(holders)) => Ok(Some(holders)),
+            Some(other) => Err(other_kind(other.kind())),
+        }
+    }
+
     /// Makes a change, if the server has the memory for it.
     pub fn change(&mut self, change: &Change) -> Result<(), Error> {
         check_memory([(&*self, change)].into_iter())?;
         self.carry_out(change)
     }
 
+    /// Makes a change that takes and gives nothing but only brings the state to now, if the server has the memory for it. Else the state stays as
+    /// it is, and what is later than now counts as made now for the next call too: that is never too little.
+    pub fn bring_to_now(&mut self, change: &Change) -> Result<(), Error> {
+        let has_memory = check_memory([(&*self, change)].into_iter()).is_ok();
+        if has_memory { self.carry_out(change) } else { Ok(()) }
+    }
+
     /// Makes a change, for which the memory is there, moves the key's expiry if it must, and tells replicas and watchers.
     pub fn carry_out(&mut self, change: &Change) -> Result<(), Error> {
-        self.note_clock();
+        self.note_clock(change);
         match change {
             Change::Store(next) => self.store(next),
             Change::Delete => {
                 delete(&mut self.key);
                 Ok(())
             }
-            Change::Log(plan) => self.change_log(plan),
+            Change::Log(plan) => self.change_bytes(plan),
+            Change::Holders(plan) => self.change_bytes(plan),
         }
     }
 
@@ -117,8 +135,8 @@ impl<'a> Slot<'a> {
         let length = match change {
             Change::Store(next) => next.length(),
             Change::Delete => 0,
-            Change::Log(plan) if plan.leaves_nothing() || plan.fits() => 0,
-            Change::Log(plan) => plan.length(),
+            Change::Log(plan) => length_anew(plan),
+            Change::Holders(plan) => length_anew(plan),
         };
         !matches!(self.key.value(), Value::String(present) if present >= length) && length > 0
     }
@@ -143,8 +161,8 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
-    /// In place and by what was touched, if the log has room, else as a whole.
-    fn change_log(&mut self, plan: &Plan) -> Result<(), Error> {
+    /// In place and by what was touched, if there is room, else as a whole.
+    fn change_bytes(&mut self, plan: &impl Plan) -> Result<(), Error> {
         if plan.leaves_nothing() {
             delete(&mut self.key);
         } else if plan.fits() {
@@ -153,7 +171,8 @@ impl<'a> Slot<'a> {
                 self.key.replicate_value(range.clone());
             }
             let present = self.key.expiry();
-            if let Some(at) = moved_expiry(present, self.unused_at(), self.now) {
+            let unused_at = plan.unused_at(self.key.bytes());
+            if let Some(at) = moved_expiry(present, unused_at, self.now) {
                 self.key.set_expiry(at);
                 self.key.replicate_expiry(at);
             }
@@ -163,7 +182,7 @@ impl<'a> Slot<'a> {
             let present = self.key.expiry().filter(|_| same_length);
             put(&mut self.key, 0, &bytes, same_length)?;
             // What is replicated sets the expiry anew even where it stays.
-            if let Some(at) = moved_expiry(present, self.unused_at(), self.now).or(present) {
+            if let Some(at) = moved_expiry(present, plan.unused_at(&bytes), self.now).or(present) {
                 self.key.set_expiry(at);
                 self.key.replicate_set(&bytes, at);
             }
@@ -172,23 +191,19 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
-    fn note_clock(&self) {
-        if self.later > 0 {
+    fn note_clock(&self, change: &Change) {
+        let later = match change {
+            Change::Holders(plan) => plan.later(),
+            Change::Store(_) | Change::Delete | Change::Log(_) => self.later,
+        };
+        if later > 0 {
             CLOCK_STEPS_BACK.add_one();
             CLOCK_STEPPED_BACK.warn(|| {
-                let millis = self.later.div_ceil(1_000);
+                let millis = later.div_ceil(1_000);
                 format!(
                     "the clock went back: a limiter's last call is {millis} ms later than now, and counts as made now"
                 )
             });
-        }
-    }
-
-    /// When the log that was just written will be unused.
-    fn unused_at(&mut self) -> Micros {
-        match Stored::read(self.key.bytes()) {
-            Ok(Stored::SlidingLog(log)) => log.unused_at(),
-            _ => self.now,
         }
     }
 }
@@ -218,6 +233,11 @@ fn delete(key: &mut Key<'_>) {
     key.delete();
     key.replicate_delete();
     key.signal_modified();
+}
+
+/// How long a value becomes that is made anew; 0 if none is.
+fn length_anew(plan: &impl Plan) -> usize {
+    if plan.leaves_nothing() || plan.fits() { 0 } else { plan.length() }
 }
 
 /// Whether the server has the memory for all of these changes. It is asked once, and only if a value becomes longer.

@@ -7,13 +7,14 @@ use super::algorithm::Algorithm;
 use super::top;
 use crate::server::Call;
 
-/// A decision that has been counted, or must not be. Replies are made of nothing else, so no command can forget to count.
+/// A decision that has been counted, or must not be. Replies are made of nothing else, so no command can forget to
+/// count.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict(Decision);
 
 impl Verdict {
-    /// A call of `cost` was decided on the key that the argument at `index` names, which must be closed by now. Of cost 0 it only
-    /// looked.
+    /// A call of `cost` was decided on the key that the argument at `index` names, which must be closed by now. Of cost
+    /// 0 it only looked.
     pub fn decided(call: &Call<'_>, index: usize, by: Algorithm, cost: Cost, decision: Decision) -> Self {
         if cost > Cost::ZERO {
             record(call, index, by, decision.allowed);
@@ -32,8 +33,8 @@ impl Verdict {
     }
 }
 
-/// Counts a decision of a call that asked for something, and tells those who listen about a denied one. For commands whose reply
-/// is no [`Verdict`].
+/// Counts a decision of a call that asked for something, and tells those who listen about a denied one. For commands
+/// whose reply is no [`Verdict`].
 pub fn record(call: &Call<'_>, index: usize, by: Algorithm, allowed: bool) {
     if allowed {
         by.tally().allowed.add_one();

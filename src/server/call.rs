@@ -57,6 +57,8 @@ pub enum Field {
     Text(String),
     /// A list of pairs of integers.
     Pairs(Vec<[i64; 2]>),
+    /// A list of rows, each a name and three integers.
+    Rows(Vec<(Vec<u8>, [i64; 3])>),
 }
 
 /// One call of a command.
@@ -133,15 +135,16 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Replies with an integer.
+    pub fn reply_integer(&self, integer: i64) {
+        // SAFETY: the context lives as long as the call.
+        unsafe { (self.api.reply_with_long_long)(self.ctx, integer) };
+    }
+
     /// Replies with an array of integers.
     pub fn reply_integers(&self, integers: &[i64]) {
-        let length = c_long::try_from(integers.len()).unwrap_or(0);
-        // SAFETY: the context lives as long as the call.
-        unsafe { (self.api.reply_with_array)(self.ctx, length) };
-        for &integer in integers {
-            // SAFETY: as above.
-            unsafe { (self.api.reply_with_long_long)(self.ctx, integer) };
-        }
+        self.begin_array(integers.len());
+        integers.iter().for_each(|&integer| self.reply_integer(integer));
     }
 
     /// Replies with names and values: a map in RESP3, a flat array in RESP2.
@@ -152,21 +155,22 @@ impl<'a> Call<'a> {
         for (name, value) in fields {
             self.reply_text(name);
             match value {
-                // SAFETY: as above.
-                Field::Integer(integer) => unsafe {
-                    (self.api.reply_with_long_long)(self.ctx, *integer);
-                },
+                Field::Integer(integer) => self.reply_integer(*integer),
                 Field::Text(text) => self.reply_text(text),
                 Field::Pairs(pairs) => self.reply_pairs(pairs),
+                Field::Rows(rows) => self.reply_rows(rows.iter().map(|(name, integers)| (name.as_slice(), *integers))),
             }
         }
     }
 
     fn reply_pairs(&self, pairs: &[[i64; 2]]) {
-        let length = c_long::try_from(pairs.len()).unwrap_or(0);
-        // SAFETY: the context lives as long as the call.
-        unsafe { (self.api.reply_with_array)(self.ctx, length) };
+        self.begin_array(pairs.len());
         pairs.iter().for_each(|pair| self.reply_integers(pair));
+    }
+
+    fn begin_array(&self, length: usize) {
+        // SAFETY: the context lives as long as the call.
+        unsafe { (self.api.reply_with_array)(self.ctx, c_long::try_from(length).unwrap_or(0)) };
     }
 
     fn reply_text(&self, text: &str) {
@@ -180,17 +184,11 @@ impl<'a> Call<'a> {
 
     /// Replies with an array of rows, each a string of bytes and three integers.
     pub fn reply_rows<'r>(&self, rows: impl ExactSizeIterator<Item = (&'r [u8], [i64; 3])>) {
-        let length = c_long::try_from(rows.len()).unwrap_or(0);
-        // SAFETY: the context lives as long as the call.
-        unsafe { (self.api.reply_with_array)(self.ctx, length) };
+        self.begin_array(rows.len());
         for (bytes, integers) in rows {
-            // SAFETY: as above.
-            unsafe { (self.api.reply_with_array)(self.ctx, 4) };
+            self.begin_array(4);
             self.reply_bytes(bytes);
-            for integer in integers {
-                // SAFETY: as above.
-                unsafe { (self.api.reply_with_long_long)(self.ctx, integer) };
-            }
+            integers.into_iter().for_each(|integer| self.reply_integer(integer));
         }
     }
 

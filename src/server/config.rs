@@ -92,8 +92,8 @@ pub fn register(api: &Api, ctx: *mut RedisModuleCtx, settings: &'static [&'stati
         let (name, this) = (setting.name.as_ptr(), ptr::from_ref(*setting).cast_mut().cast());
         let flags = raw::REDISMODULE_CONFIG_DEFAULT;
         let registered = match setting.kind {
-            // SAFETY: the server passed this context for loading. The name ends with a NUL and is copied; the functions and the
-            // setting, which they are passed, live as long as the module.
+            // SAFETY: the server passed this context for loading. The name ends with a NUL and is copied; the functions
+            // and the setting, which they are passed, live as long as the module.
             Kind::Number { least, most } => unsafe {
                 let (get, set) = (Some(get_number as _), Some(set_number as _));
                 (api.register_numeric_config)(ctx, name, setting.default, flags, least, most, get, set, None, this)

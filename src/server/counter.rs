@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts since the module was loaded.
 ///
-/// Commands run one at a time, so to read and then write is enough: no instruction that locks, a nanosecond less. Whoever reads at
-/// the same time, from wherever, reads a count that was right a moment ago.
+/// Commands run one at a time, so to read and then write is enough: no instruction that locks, a nanosecond less.
+/// Whoever reads at the same time, from wherever, reads a count that was right a moment ago.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 

@@ -34,7 +34,8 @@ impl Section<'_> {
     /// Tells a number. The server puts the name of the module and an underscore in front of its name.
     pub fn number(&mut self, name: &str, value: u64) {
         if let Ok(name) = CString::new(name) {
-            // SAFETY: the context is that of the callback in which we are; the server copies the name, which ends with a NUL.
+            // SAFETY: the context is that of the callback in which we are; the server copies the name, which ends with
+            // a NUL.
             unsafe { (self.api.info_add_number)(self.ctx, name.as_ptr(), value) };
         }
     }
@@ -49,8 +50,8 @@ pub fn register(api: &Api, ctx: *mut RedisModuleCtx, informer: Informer) -> Resu
 
 /// What the server calls when somebody asks for `INFO`, and when it writes its report of a crash.
 extern "C" fn enter<I: Inform>(ctx: *mut RedisModuleInfoCtx, for_crash_report: c_int) {
-    // A crash report is written by a signal's handler, wherever the signal came: within the allocator, or under a lock. What
-    // this module counts is not worth a report that never ends.
+    // A crash report is written by a signal's handler, wherever the signal came: within the allocator, or under a lock.
+    // What this module counts is not worth a report that never ends.
     if for_crash_report != 0 {
         return;
     }

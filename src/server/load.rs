@@ -125,7 +125,8 @@ fn set_up(ctx: *mut RedisModuleCtx, count: c_int, module: &Module) -> Result<(),
     let settings: String = module.settings.iter().map(|setting| format!(", {name}.{setting}")).collect();
     let [own_major, own_minor, own_patch] = [module.version / 10_000, module.version / 100 % 100, module.version % 100];
     let line = format!(
-        "redis-rl: the module {name} {own_major}.{own_minor}.{own_patch} is loaded, on a server of version {major}.{minor}.{patch}{settings}"
+        "redis-rl: the module {name} {own_major}.{own_minor}.{own_patch} is loaded, \
+         on a server of version {major}.{minor}.{patch}{settings}"
     );
     write(ctx, Level::Notice, &line);
     Ok(())

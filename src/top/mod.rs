@@ -2,8 +2,8 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`space_saving`] | the algorithm: the most frequent names of a stream, each with the most by which its count may be too high |
-//! | this one | two of them, for this minute and for the one before, so that what is long past does not hide what is going on |
+//! | [`space_saving`] | the algorithm: the most frequent names of a stream, with bounds of their counts |
+//! | this one | two of them, for this minute and the one before: what is long past hides nothing |
 //!
 //! Nothing here knows a server or reads a clock.
 
@@ -19,9 +19,10 @@ pub const MINUTE: i64 = 60_000_000;
 
 /// The names that came most often in this minute and the one before.
 ///
-/// Each minute of the clock is counted by itself, in full; with the next one the minute before the last is forgotten. So a count is of the last one to two
-/// minutes, and its bound is the sum of those of two [`SpaceSaving`]s: true ≤ [`Row::count`] ≤ true + [`Row::too_high`]. A name that came
-/// more than `(n + m) / size` times of `n` in this minute and `m` in the one before is there.
+/// Each minute of the clock is counted by itself, in full; with the next one the minute before the last is forgotten.
+/// So a count is of the last one to two minutes, and its bound is the sum of those of two [`SpaceSaving`]s: true ≤
+/// [`Row::count`] ≤ true + [`Row::too_high`]. A name that came more than `(n + m) / size` times of `n` in this minute
+/// and `m` in the one before is there.
 pub struct Top {
     size: usize,
     minute: i64,
@@ -53,8 +54,8 @@ impl Top {
 
     /// Counts a name at a time in microseconds since the Unix epoch.
     ///
-    /// Names are told apart by a hash of 64 bits with a key of this process's own: of a billion names two are taken for one with a chance
-    /// of 3 %, and nobody can choose names for which they are.
+    /// Names are told apart by a hash of 64 bits with a key of this process's own: of a billion names two are taken for
+    /// one with a chance of 3 %, and nobody can choose names for which they are.
     pub fn count(&mut self, name: &[u8], now: i64) {
         self.advance(now);
         self.now.count(self.hasher.hash_one(name), name);

@@ -1,13 +1,13 @@
 //! Space-Saving: the most frequent names of a stream, in memory for `size` names.
 //!
-//! A name that is there is counted. One that is not takes the place of the rarest, and its count, which is then the most by which the new one's
-//! may be too high. So, of `n` names counted:
+//! A name that is there is counted. One that is not takes the place of the rarest, and its count, which is then the
+//! most by which the new one's may be too high. So, of `n` names counted:
 //!
 //! - no count is too low, and none is too high by more than its bound, which is at most `n / size`;
 //! - every name that came more than `n / size` times is there.
 //!
-//! Source: A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005. The rarest is
-//! found by a binary heap, so a name takes O(log size).
+//! Source: A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data
+//! Streams", ICDT 2005. The rarest is found by a binary heap, so a name takes O(log size).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

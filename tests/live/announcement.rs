@@ -4,7 +4,7 @@ use redis::Value;
 use redis_rl::command::TABLE;
 use redis_rl::server::{Access, Argument, ArgumentKind, Keys};
 
-use crate::support::{Server, ask, error, send, version};
+use crate::support::{Server, ask, error, version};
 
 #[test]
 fn every_command_says_where_its_key_is() {
@@ -67,6 +67,7 @@ fn the_reference_has_each_command_with_its_syntax() {
                     let each = words_of(each).join(" ");
                     format!("{each} [{each} …]")
                 }
+                ArgumentKind::Keyword(keyword) => keyword.to_str().unwrap().to_owned(),
                 _ => name.to_owned(),
             };
             syntax += &if argument.optional { format!(" [{words}]") } else { format!(" {words}") };
@@ -77,31 +78,6 @@ fn the_reference_has_each_command_with_its_syntax() {
     }
     let documented = reference.matches("\n### `RL.").count();
     assert_eq!(documented, TABLE.len(), "docs/commands.md documents other commands");
-}
-
-/// Redis 7.0 puts the commands of modules into no category; later servers let the module choose.
-#[test]
-fn categories_allow_and_forbid_where_the_server_has_them() {
-    let server = Server::new();
-    let mut redis = server.connect();
-    let has_categories = version(&mut redis) >= (7, 2);
-    ask::<()>(&mut redis, "ACL SETUSER reader on nopass ~* resetchannels -@all +@read");
-    ask::<()>(&mut redis, "ACL SETUSER named on nopass ~limits:* -@all +rl.fixed");
-    let mut reader = server.connect();
-    ask::<()>(&mut reader, "AUTH reader any");
-    if has_categories {
-        assert_eq!(ask::<Value>(&mut reader, "RL.PEEK k"), Value::Nil);
-    } else {
-        assert!(error(&mut reader, "RL.PEEK k").starts_with("NOPERM"));
-    }
-    assert!(error(&mut reader, "RL.FIXED k 1 1").starts_with("NOPERM"));
-
-    // By name and key pattern it works everywhere.
-    let mut named = server.connect();
-    ask::<()>(&mut named, "AUTH named any");
-    assert!(send::<Vec<i64>>(&mut named, "RL.FIXED limits:1 1 1").is_ok());
-    assert!(error(&mut named, "RL.FIXED other:1 1 1").starts_with("NOPERM"));
-    assert!(error(&mut named, "RL.TOKENBUCKET limits:1 1 1").starts_with("NOPERM"));
 }
 
 /// The texts in a reply of arrays, in order, whatever their nesting.
@@ -129,6 +105,8 @@ fn the_server_knows_what_the_reference_promises() {
         ("rl.tokenbucket", -4, writes),
         ("rl.leaky", -4, writes),
         ("rl.multi", -6, writes),
+        ("rl.concurrent", -5, writes),
+        ("rl.release", 3, writes),
         ("rl.peek", -2, looks),
         ("rl.refund", -3, writes),
         ("rl.debit", 5, writes),
@@ -171,6 +149,8 @@ fn arguments_are_described_with_type_and_whether_they_can_be_left_out() {
              SLIDINGLOG slidinglog:pure-token TOKENBUCKET tokenbucket:pure-token LEAKY leaky:pure-token) \
              p1:integer p2:string cost:integer)",
         ),
+        ("rl.concurrent", "key:key:0 limit:integer ttl:string holder:string cost:integer? XX renew-only:pure-token?"),
+        ("rl.release", "key:key:0 holder:string"),
         ("rl.peek", "key:key:0 cost:integer?"),
         ("rl.refund", "key:key:0 amount:integer AGE duration:string?"),
         ("rl.debit", "key:key:0 capacity:integer rate:string amount:integer"),
@@ -203,24 +183,6 @@ fn described(argument: &Value) -> String {
         _ => String::new(),
     };
     format!("{token}{}:{}{key}{mark}{inside}", text("name"), text("type"))
-}
-
-#[test]
-fn key_patterns_tell_reading_from_writing() {
-    let server = Server::new();
-    let mut redis = server.connect();
-    for (user, pattern, may_peek, may_take) in
-        [("reader", "%R~k", true, false), ("writer", "%W~k", false, false), ("both", "%RW~k", true, true)]
-    {
-        ask::<()>(&mut redis, &format!("ACL SETUSER {user} on nopass {pattern} +@all"));
-        let mut redis = server.connect();
-        ask::<()>(&mut redis, &format!("AUTH {user} any"));
-        for (line, may) in
-            [("RL.PEEK k", may_peek), ("RL.FIXED k 9 1m 0", may_take), ("RL.TOKENBUCKET k 9 1 0", may_take)]
-        {
-            assert_eq!(send::<Value>(&mut redis, line).is_ok(), may, "{user}: {line}");
-        }
-    }
 }
 
 #[test]

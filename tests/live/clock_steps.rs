@@ -1,5 +1,13 @@
 //! The server's clock steps.
 
+mod each_step;
+mod history;
+mod kind;
+mod link;
+mod promotion;
+mod random_steps;
+mod settling;
+
 use crate::support::{HOUR, NOON, Options, ask, decide};
 
 #[test]

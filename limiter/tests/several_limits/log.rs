@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rl_limiter::layout::Stored;
 use rl_limiter::several::Summary;
 use rl_limiter::sliding_log::{self, Plan};
-use rl_limiter::{Cost, Limit, SlidingLog, TooManyEntries, Vote, Window};
+use rl_limiter::{Cost, Limit, Plan as _, SlidingLog, TooManyEntries, Vote, Window};
 
 use super::{Judged, answer_of, moment};
 use crate::model::{Answer, Exact, MOST, NEVER, whole};

@@ -10,7 +10,7 @@ use super::builds::build;
 use crate::support::{Options, SECOND, Server, ask, decide, digest, error, module};
 
 /// The keys that are called in every round. Each has a twin that is called in the first round only.
-const KEYS: [&str; 9] = ["fixed", "sliding", "narrow", "wide", "reformed", "debt", "leaky", "log", "ring"];
+const KEYS: [&str; 10] = ["fixed", "sliding", "narrow", "wide", "reformed", "debt", "leaky", "log", "ring", "holders"];
 
 /// What a bucket is wide for.
 const WIDE: &str = "9007199254740991 1/36500d";
@@ -51,6 +51,8 @@ impl Pair {
             format!("RL.DEBIT {prefix}debt 100 1/d 20"),
             format!("RL.LEAKY {prefix}leaky 100 1/d 3"),
             format!("RL.SLIDINGLOG {prefix}log 100 1d 3"),
+            format!("RL.CONCURRENT {prefix}holders {limit} 1d holder-{} 3", self.round),
+            format!("RL.CONCURRENT {prefix}holders {limit} 1d holder-1 2"),
         ];
         lines.extend((0..150).map(|call| format!("RL.SLIDINGLOG {prefix}ring 100000 5m {}", 1 + call % 7)));
         lines.extend(["fixed", "sliding", "narrow", "log", "ring"].map(|key| format!("RL.REFUND {prefix}{key} 1")));
@@ -123,4 +125,10 @@ fn releases_roll_forth_and_back_without_another_answer() {
     assert_eq!(decide(&mut redis, "RL.FIXED unasked-fixed 100 1d 0")[1], 100, "what is old is still read");
     pair.roll_to(&reader);
     pair.play("");
+}
+
+#[test]
+#[ignore = "long: builds the module"]
+fn replicas_first_with_a_failover_to_the_release_that_comes() {
+    crate::upgrading::roll_replicas_first(&build(READS_UP_TO + 1, WRITES));
 }
