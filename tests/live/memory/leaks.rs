@@ -41,7 +41,7 @@ fn lines(key: usize) -> Vec<String> {
     lines.push(format!("RL.TOKENBUCKET b{key} 5 5/h"));
     lines.push(format!("RL.INSPECT log{key}"));
     lines.push(format!("RL.REFUND f{key} 99"));
-    lines.extend((key % 2 == 0).then(|| format!("UNLINK s{key}")));
+    lines.extend(key.is_multiple_of(2).then(|| format!("UNLINK s{key}")));
     lines.push(format!("RL.SLIDINGLOG grows{} 1000000 1h {key}", key % 4));
     lines
 }
