@@ -48,20 +48,18 @@ impl Reply {
     }
 }
 
-/// The folder that holds all files.
+/// The folder that holds all files, at the top of the repository: the tests of two packages read it.
 pub fn folder() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // The tests of both packages of the workspace read it.
-    let root = if package.ends_with("limiter") { package.parent().unwrap_or(package) } else { package };
-    root.join("vectors")
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|folder| folder.join("vectors"));
+    above.find(|folder| folder.join("README.md").is_file()).expect("the folder of the vectors")
 }
 
 /// All files, by name and in the order of their names.
 pub fn files() -> Vec<(String, Vec<Scenario>)> {
-    let entries = fs::read_dir(folder()).expect("the folder of the vectors");
+    let entries = fs::read_dir(folder()).expect("a readable folder");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    paths.sort();
+    paths.sort_by_key(|path| path.file_stem().map(ToOwned::to_owned));
     let read = |path: &PathBuf| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(path).expect("a readable file");

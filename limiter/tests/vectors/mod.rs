@@ -9,5 +9,5 @@ mod script;
 mod shelf;
 
 pub use render::render;
-pub use scenarios::all;
+pub use scenarios::{all, mixed};
 pub use shelf::Shelf;

@@ -107,6 +107,11 @@ impl Script {
         self.now -= micros;
     }
 
+    /// How many calls there were.
+    pub fn calls_so_far(&self) -> u64 {
+        self.scenario.steps.len() as u64
+    }
+
     /// Whether no answer would then depend on what a server has collected.
     pub fn may_step_back(&self) -> bool {
         self.oracles[0].is_settled(self.now)
