@@ -49,6 +49,8 @@ fn all_calls(redis: &mut Connection) -> Vec<String> {
         "rl.tokenbucket" | "rl.leaky" => format!("{name} k 10 1/d"),
         "rl.concurrent" => "rl.concurrent k 10 1d holder".to_owned(),
         "rl.release" => "rl.release k holder".to_owned(),
+        "rl.multi" => "rl.multi k fixed 10 1d 1".to_owned(),
+        "rl.lease" => "rl.lease k 10 1/d node 1 0 1 30".to_owned(),
         "rl.debit" => "rl.debit k 10 1/d 1".to_owned(),
         "rl.refund" => "rl.refund k 1".to_owned(),
         "rl.peek" | "rl.inspect" => format!("{name} k"),
