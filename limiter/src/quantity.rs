@@ -15,6 +15,12 @@ pub struct ArgumentError {
     allowed: &'static str,
 }
 
+impl ArgumentError {
+    pub(crate) const fn new(argument: &'static str, allowed: &'static str) -> Self {
+        Self { argument, allowed }
+    }
+}
+
 impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} must be {}", self.argument, self.allowed)

@@ -8,7 +8,7 @@ use rl_limiter::{Cost, FixedWindow, LeakyBucket, SlidingLog, SlidingWindow, Toke
 use super::algorithm::{Algorithm, Decides};
 use super::args::Args;
 use super::reply;
-use super::settle::{KeyVote, settle, vote, vote_by_log};
+use super::settle::{KeyVote, settle, vote, vote_by_bucket, vote_by_log};
 use super::store::{KEY, Slot};
 use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
@@ -106,7 +106,7 @@ impl Part {
             Limit::Fixed(limiter) => vote(slot, limiter, self.cost),
             Limit::Sliding(limiter) => vote(slot, limiter, self.cost),
             Limit::Log(limiter) => vote_by_log(slot, limiter, self.cost),
-            Limit::TokenBucket(limiter) => vote(slot, limiter, self.cost),
+            Limit::TokenBucket(limiter) => vote_by_bucket(slot, limiter, self.cost),
             Limit::Leaky(limiter) => vote(slot, limiter, self.cost),
         }
     }

@@ -1,6 +1,7 @@
 //! The reply that all decisions share.
 
 use arrayvec::ArrayVec;
+use rl_limiter::lease::Answer;
 use rl_limiter::{JointVerdict, RetryAfter};
 
 use super::multi::MOST_LIMITS;
@@ -18,6 +19,13 @@ pub fn decision_and(call: &Call<'_>, verdict: Verdict, number: u64) {
     call.reply_integers(&[allowed, limit, remaining, retry_after, reset, integer(number)]);
 }
 
+/// Replies with `holding`, `free`, `outstanding`, `retry_after_ms` (−1: never), `ttl_ms` and `nodes`.
+pub fn lease(call: &Call<'_>, answer: Answer) {
+    let Answer { holding, free, outstanding, retry_after, ttl, nodes } = answer;
+    let [holding, free, outstanding, ttl, nodes] = [holding, free, outstanding, ttl, nodes].map(integer);
+    call.reply_integers(&[holding, free, outstanding, wait(retry_after), ttl, nodes]);
+}
+
 /// Replies to a call that asked several limits: with `allowed`, `index` and five integers for each.
 pub fn several(call: &Call<'_>, joint: JointVerdict, verdicts: impl Iterator<Item = Verdict>) {
     let index = i64::try_from(joint.index).unwrap_or(i64::MAX);
@@ -30,17 +38,20 @@ pub fn several(call: &Call<'_>, joint: JointVerdict, verdicts: impl Iterator<Ite
 /// The five integers.
 pub fn integers(verdict: Verdict) -> [i64; 5] {
     let decision = verdict.decision();
-    let retry_after = match decision.retry_after {
-        RetryAfter::Millis(millis) => integer(millis),
-        RetryAfter::Never => -1,
-    };
     [
         i64::from(decision.allowed),
         integer(decision.limit),
         integer(decision.remaining),
-        retry_after,
+        wait(decision.retry_after),
         integer(decision.reset_after),
     ]
+}
+
+fn wait(retry_after: RetryAfter) -> i64 {
+    match retry_after {
+        RetryAfter::Millis(millis) => integer(millis),
+        RetryAfter::Never => -1,
+    }
 }
 
 /// No number of a decision exceeds 2^53 − 1.

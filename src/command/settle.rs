@@ -1,12 +1,12 @@
 //! The path of every call that decides, whether it asks one limit or several: what is judged is first checked for the
 //! memory that it takes, and only then anything is written.
 
-use rl_limiter::{Cost, Decision, JointVerdict, Limiter, SlidingLog, TooManyEntries, Vote};
+use rl_limiter::{Cost, Decision, JointVerdict, Limiter, SlidingLog, TokenBucket, TooManyEntries, Vote};
 
 use super::MAX_LOG_ENTRIES;
 use super::algorithm::Decides;
 use super::reply;
-use super::store::{Change, KEY, Slot, check_memory};
+use super::store::{Bucket, Change, KEY, Slot, check_memory};
 use super::verdict::Verdict;
 use crate::server::{Call, Error, Mode, RareLine};
 
@@ -26,6 +26,30 @@ pub fn decide<L: Limiter + Decides>(call: &mut Call<'_>, limiter: L, cost: Cost)
         outcome.decision
     };
     reply::decision(call, Verdict::decided(call, KEY, L::BY, cost, decision));
+    Ok(())
+}
+
+/// Decides a call that asks one token bucket, whether or not nodes hold slices of it.
+pub fn decide_by_bucket(call: &mut Call<'_>, limiter: TokenBucket, cost: Cost) -> Result<(), Error> {
+    let decision = {
+        let mut slot = Slot::open(call, Mode::Change)?;
+        let now = slot.now();
+        let (decision, change) = match slot.load_bucket()? {
+            Bucket::Plain(state) => {
+                let outcome = limiter.decide(state, now, cost);
+                (outcome.decision, outcome.next.map(|next| Change::Store(next.into())))
+            }
+            Bucket::Leased(leases) => {
+                let outcome = leases.decide(limiter, now, cost);
+                (outcome.decision, outcome.next.map(Change::Leases))
+            }
+        };
+        if let Some(change) = change {
+            make(&mut slot, &change, decision.allowed)?;
+        }
+        decision
+    };
+    reply::decision(call, Verdict::decided(call, KEY, TokenBucket::BY, cost, decision));
     Ok(())
 }
 
@@ -57,6 +81,15 @@ fn make(slot: &mut Slot<'_>, change: &Change, takes: bool) -> Result<(), Error> 
 /// What a limiter says to its part of a call.
 pub fn vote<L: Limiter>(slot: &mut Slot<'_>, limiter: L, cost: Cost) -> Result<KeyVote, Error> {
     Ok(limiter.judge(slot.load_kind()?, slot.now(), cost, |next| Change::Store(next.into())))
+}
+
+/// What a token bucket says to its part of a call, whether or not nodes hold slices of it.
+pub fn vote_by_bucket(slot: &mut Slot<'_>, limiter: TokenBucket, cost: Cost) -> Result<KeyVote, Error> {
+    let now = slot.now();
+    Ok(match slot.load_bucket()? {
+        Bucket::Plain(state) => limiter.judge(state, now, cost, |next| Change::Store(next.into())),
+        Bucket::Leased(leases) => leases.judge(limiter, now, cost, Change::Leases),
+    })
 }
 
 /// What a log says to its part of a call.

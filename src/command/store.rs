@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use rl_limiter::layout::{State, Stored, Unreadable};
-use rl_limiter::{LimiterState, Micros, Plan, concurrency, sliding_log};
+use rl_limiter::{LimiterState, Micros, Plan, concurrency, lease, sliding_log, token_bucket};
 
 use super::lifetime::moved_expiry;
 use crate::server::{Call, Counter, Error, Key, Mode, RareLine, Value};
@@ -26,6 +26,16 @@ pub enum Change {
     Log(sliding_log::Plan),
     /// To do this to the holders.
     Holders(concurrency::Plan),
+    /// To do this to the leases.
+    Leases(lease::Plan),
+}
+
+/// A token bucket.
+pub enum Bucket<'a> {
+    /// Nobody holds a slice of it; `None` if it is unused.
+    Plain(Option<token_bucket::State>),
+    /// Nodes hold slices of it.
+    Leased(lease::State<'a>),
 }
 
 /// A key of a call, at the time of the call.
@@ -85,6 +95,28 @@ impl<'a> Slot<'a> {
         }
     }
 
+    /// The token bucket under the key, which must be one.
+    pub fn load_bucket(&mut self) -> Result<Bucket<'_>, Error> {
+        let now = self.now;
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(Bucket::Plain(None)) };
+        match State::decode(bytes) {
+            Ok(state) if state.is_unused(now) => return Ok(Bucket::Plain(None)),
+            Ok(state) => {
+                self.later = state.last().get().saturating_sub(now.get());
+                return match state {
+                    State::TokenBucket(state) => Ok(Bucket::Plain(Some(state))),
+                    other => Err(other_kind(other.kind())),
+                };
+            }
+            Err(_) => {}
+        }
+        match self.load()? {
+            None => Ok(Bucket::Plain(None)),
+            Some(Stored::Leases(leases)) => Ok(Bucket::Leased(leases)),
+            Some(other) => Err(other_kind(other.kind())),
+        }
+    }
+
     /// The log under the key, which must be one.
     pub fn load_log(&mut self) -> Result<Option<sliding_log::State<'_>>, Error> {
         match self.load()? {
@@ -127,6 +159,7 @@ impl<'a> Slot<'a> {
             }
             Change::Log(plan) => self.change_bytes(plan),
             Change::Holders(plan) => self.change_bytes(plan),
+            Change::Leases(plan) => self.change_bytes(plan),
         }
     }
 
@@ -137,6 +170,7 @@ impl<'a> Slot<'a> {
             Change::Delete => 0,
             Change::Log(plan) => length_anew(plan),
             Change::Holders(plan) => length_anew(plan),
+            Change::Leases(plan) => length_anew(plan),
         };
         !matches!(self.key.value(), Value::String(present) if present >= length) && length > 0
     }
@@ -194,7 +228,7 @@ impl<'a> Slot<'a> {
     fn note_clock(&self, change: &Change) {
         let later = match change {
             Change::Holders(plan) => plan.later(),
-            Change::Store(_) | Change::Delete | Change::Log(_) => self.later,
+            Change::Store(_) | Change::Delete | Change::Log(_) | Change::Leases(_) => self.later,
         };
         if later > 0 {
             CLOCK_STEPS_BACK.add_one();

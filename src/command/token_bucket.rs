@@ -14,6 +14,6 @@ impl Handler for Bucket {
         let args = Args::of(call, 5)?;
         let limiter = TokenBucket::new(args.capacity(2)?, args.rate(3)?);
         let cost = args.cost(4)?;
-        settle::decide(call, limiter, cost)
+        settle::decide_by_bucket(call, limiter, cost)
     }
 }

@@ -110,6 +110,7 @@ fn the_server_knows_what_the_reference_promises() {
         ("rl.peek", -2, looks),
         ("rl.refund", -3, writes),
         ("rl.debit", 5, writes),
+        ("rl.lease", -9, writes),
         ("rl.inspect", 2, ("module readonly", "@ratelimit @read", "RO access")),
         ("rl.top", -1, ("admin module", "@admin @dangerous", "")),
     ] {
@@ -154,6 +155,11 @@ fn arguments_are_described_with_type_and_whether_they_can_be_left_out() {
         ("rl.peek", "key:key:0 cost:integer?"),
         ("rl.refund", "key:key:0 amount:integer AGE duration:string?"),
         ("rl.debit", "key:key:0 capacity:integer rate:string amount:integer"),
+        (
+            "rl.lease",
+            "key:key:0 capacity:integer rate:string node:string seq:integer have:integer want:integer ttl:string \
+             MIN least:string?",
+        ),
         ("rl.inspect", "key:key:0"),
         ("rl.top", "n:integer?"),
     ] {

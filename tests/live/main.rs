@@ -27,6 +27,7 @@ mod installing;
 mod io_threads;
 mod keyspace;
 mod known;
+mod lease;
 mod lifetime;
 mod loading;
 mod losses;
