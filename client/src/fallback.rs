@@ -2,9 +2,7 @@
 
 use std::num::NonZeroU32;
 
-#[cfg(feature = "tower")]
-use rl_limiter::Age;
-use rl_limiter::{Cost, Decision, Micros};
+use rl_limiter::{Age, Cost, Decision, Micros};
 
 use crate::memory::Memory;
 use crate::rule::Algorithm;
@@ -42,9 +40,8 @@ impl LocalShare {
         self.memory.decide(algorithm.share(self.nodes), key, cost, now).ok()
     }
 
-    /// Gives back a unit that was taken of it. What can't take it back errs to the safe side.
-    #[cfg(feature = "tower")]
-    pub fn give_back(&self, key: &str, age: Option<Age>, now: Micros) {
-        let _ = self.memory.refund(key, Cost::ONE, age, now);
+    /// Gives back what was taken of it. What can't take it back errs to the safe side.
+    pub fn give_back(&self, key: &str, amount: Cost, age: Option<Age>, now: Micros) {
+        let _ = self.memory.refund(key, amount, age, now);
     }
 }

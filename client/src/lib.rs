@@ -83,6 +83,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod builder;
+mod check;
 mod clock;
 mod decision;
 mod deny_cache;
@@ -100,6 +101,7 @@ mod servers;
 mod table;
 
 pub use builder::Builder;
+pub use check::{Check, Verdict};
 pub use decision::{Decision, Source};
 pub use error::{Error, ErrorKind};
 pub use fallback::Outage;

@@ -1,10 +1,6 @@
 //! The limiter: asks, and decides in every case.
 
-#[cfg(feature = "tower")]
-mod each;
-
-#[cfg(feature = "tower")]
-pub(crate) use self::each::{Applied, Checked};
+mod all;
 
 use std::fmt;
 use std::sync::Arc;
@@ -224,6 +220,15 @@ impl Limiter {
         Ok(Debit { decision: self.answer(policy, decision, self.source()), rest })
     }
 
+    /// The time by which this limiter's answers are meant: the wall clock's, or that of a limiter in memory.
+    #[cfg(feature = "tower")]
+    pub(crate) fn wall_clock(&self) -> SystemTime {
+        match self.0.backend {
+            Backend::Redis(_) => SystemTime::now(),
+            Backend::Memory(_) => self.0.clock.wall_clock(),
+        }
+    }
+
     /// Waits until Redis is reached.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
         match &self.0.backend {
@@ -246,9 +251,8 @@ impl Limiter {
     /// From the deny cache, or else by asking.
     async fn decide(&self, policy: &Policy, key: &str, cost: u64) -> Result<Decision, Error> {
         let units = self.noted(units(cost))?;
-        let Inner { deny_cache, clock, settings, .. } = &*self.0;
-        // Memory needs no cache, and what takes nothing is to see what is.
-        let may_cache = settings.deny_cache && cost > 0 && matches!(self.0.backend, Backend::Redis(_));
+        let Inner { deny_cache, clock, .. } = &*self.0;
+        let may_cache = self.may_cache(cost);
         let denial = if may_cache { deny_cache.find(key, cost, clock.now()) } else { None };
         if let Some(denial) = denial {
             // Who asks again and again without a pause gets all answers from here, and must let others run.
@@ -260,6 +264,11 @@ impl Limiter {
             deny_cache.remember(key, cost, decision, clock.now());
         }
         Ok(self.answer(policy, decision, self.source()))
+    }
+
+    /// Memory needs no cache, and what takes nothing is to see what is.
+    fn may_cache(&self, cost: u64) -> bool {
+        self.0.settings.deny_cache && cost > 0 && matches!(self.0.backend, Backend::Redis(_))
     }
 
     async fn ask(&self, policy: &Policy, key: &str, cost: Cost) -> Result<rl_limiter::Decision, Error> {

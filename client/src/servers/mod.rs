@@ -59,7 +59,18 @@ impl Reply {
 
     /// The first five, as a decision.
     pub fn decision(&self) -> Result<Decision, Error> {
-        let [allowed, limit, remaining, retry_after, reset_after, ..] = self.0[..] else { return Err(self.odd()) };
+        self.decision_in(&self.0)
+    }
+
+    /// Whether all of so many limits allow, and what each says: five integers each, behind the first two.
+    pub fn decisions(&self, count: usize) -> Result<(bool, Vec<Decision>), Error> {
+        let [allowed, _, each @ ..] = &self.0[..] else { return Err(self.odd()) };
+        let decisions: Vec<_> = each.chunks(5).map(|five| self.decision_in(five)).collect::<Result<_, _>>()?;
+        if decisions.len() == count { Ok((*allowed == 1, decisions)) } else { Err(self.odd()) }
+    }
+
+    fn decision_in(&self, numbers: &[i64]) -> Result<Decision, Error> {
+        let [allowed, limit, remaining, retry_after, reset_after, ..] = *numbers else { return Err(self.odd()) };
         let unsigned = |number: i64| u64::try_from(number).map_err(|_| self.odd());
         Ok(Decision {
             allowed: allowed == 1,
