@@ -83,18 +83,24 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod builder;
+mod calls;
 mod check;
 mod clock;
+mod concurrency;
 mod decision;
 mod deny_cache;
 mod error;
 mod fallback;
+mod fleet;
+mod guard;
 #[cfg(feature = "tower")]
 pub mod http;
 mod key;
+mod lease;
 mod limiter;
 mod memory;
 mod observe;
+mod places;
 mod policy;
 mod rule;
 mod servers;
@@ -102,8 +108,10 @@ mod table;
 
 pub use builder::Builder;
 pub use check::{Check, Verdict};
+pub use concurrency::ConcurrencyPolicy;
 pub use decision::{Decision, Source};
 pub use error::{Error, ErrorKind};
 pub use fallback::Outage;
+pub use guard::Guard;
 pub use limiter::{Debit, Limiter};
 pub use policy::{DAY, HOUR, MINUTE, Policy, PolicyError, Rate, SECOND};

@@ -52,6 +52,12 @@ impl<V: Passing> Table<V> {
         self.lock(self.shard_of(key)).remove(key);
     }
 
+    /// Forgets all keys, and hands their values out.
+    pub fn drain(&mut self) -> impl Iterator<Item = V> {
+        let shards = self.shards.iter_mut().map(|shard| shard.get_mut().unwrap_or_else(PoisonError::into_inner));
+        shards.flat_map(|shard| shard.drain().map(|(_, value)| value))
+    }
+
     fn shard_of(&self, key: &str) -> usize {
         self.hasher.hash_one(key) as usize % SHARDS
     }

@@ -16,6 +16,7 @@ use crate::check::{Check, Verdict};
 use crate::decision::{Decision, Source};
 use crate::error::Error;
 use crate::fallback::Outage;
+use crate::lease::Spent;
 use crate::rule::Algorithm;
 use crate::servers::Command;
 
@@ -34,9 +35,16 @@ struct Span {
 /// What a limit said.
 struct Answer {
     decision: Decision,
-    /// Whether units were taken that can be given back.
-    took: bool,
+    took: Option<Took>,
     span: Span,
+}
+
+/// Of what units were taken that can be given back.
+enum Took {
+    /// Of a lease, or of this server's part of the limit.
+    Here(Option<Spent>),
+    /// Of what Redis counts, or a limiter in memory.
+    Elsewhere,
 }
 
 impl Limiter {
@@ -117,19 +125,20 @@ impl Limiter {
             self.ask_calls(&checks, &last, &mut answers).await;
         }
         let is_denied = is_denied(&checks, &answers);
-        let taken = zip(&*checks, &answers).filter_map(|(check, answer)| Some((check, answer.as_ref()?)));
-        let taken = taken.filter(|(_, answer)| is_denied && answer.took);
-        let (here, elsewhere): (Vec<_>, Vec<_>) = taken
-            .map(|(check, answer)| (check, answer.decision.source, answer.span))
-            .partition(|(_, source, _)| matches!(source, Source::Fallback(_)));
-        // Before the caller can come again.
-        for (check, _, span) in here {
-            self.give_back_here(check, span);
+        let mut elsewhere = Vec::new();
+        for (check, answer) in zip(&*checks, &answers) {
+            if let Some(Answer { took: Some(took), span, .. }) = answer
+                && is_denied
+                // Before the caller can come again.
+                && !self.give_back_here(check, took, *span)
+            {
+                elsewhere.push((check, *span));
+            }
         }
         let decisions = answers.into_iter().map(|answer| answer.map(|answer| answer.decision)).collect();
         // Nobody listens where the caller has gone away.
         let _ = tell.send(decisions);
-        join_all(elsewhere.into_iter().map(|(check, _, span)| self.give_back(check, span))).await;
+        join_all(elsewhere.into_iter().map(|(check, span)| self.give_back(check, span))).await;
     }
 
     async fn ask_calls(&self, checks: &[Check], calls: &[Vec<usize>], answers: &mut [Option<Answer>]) {
@@ -145,14 +154,19 @@ impl Limiter {
     }
 
     /// What limits say that share a call, and whether something was taken that can be given back.
-    async fn ask_call(&self, checks: &[&Check]) -> Vec<(Decision, bool)> {
+    async fn ask_call(&self, checks: &[&Check]) -> Vec<(Decision, Option<Took>)> {
         if let [check] = checks {
-            let decision = self.check_n(check.policy(), check.subject(), check.units()).await;
-            let took = took(check, &decision);
-            return vec![(decision, took)];
+            return vec![self.ask_alone(check).await];
         }
         let keys: Vec<String> = checks.iter().map(|check| self.key(check.policy(), check.subject())).collect();
-        let asked = self.ask_several(checks, &keys).await;
+        let asked = match self.ask_several(checks, &keys).await {
+            // A fault of one of them, such as a key of another type, or of the command alone, for which a permission may be missing.
+            // Nothing was taken.
+            Err(error) if !error.is_outage() => {
+                return join_all(checks.iter().map(async |check| self.ask_alone(check).await)).await;
+            }
+            asked => self.noted(asked),
+        };
         let decided = zip(checks, keys).enumerate().map(|(index, (check, key))| {
             let policy = check.policy();
             let (decision, all) = match &asked {
@@ -165,10 +179,16 @@ impl Limiter {
                 Err(error) => (self.fall_back(policy, &key, check.units(), error), true),
             };
             let decision = self.shown(policy, decision);
-            let took = all && took(check, &decision);
+            let took = took(check, &decision, None).filter(|_| all);
             (decision, took)
         });
         decided.collect()
+    }
+
+    async fn ask_alone(&self, check: &Check) -> (Decision, Option<Took>) {
+        let (decision, spent) = self.check_spending(check.policy(), check.subject(), check.units()).await;
+        let took = took(check, &decision, spent);
+        (decision, took)
     }
 
     /// One call for several limits, all or nothing: whether all are allowed, and what each says.
@@ -178,8 +198,8 @@ impl Limiter {
         keys: &[String],
     ) -> Result<(bool, Vec<rl_limiter::Decision>), Error> {
         let costs: Result<Vec<Cost>, Error> = checks.iter().map(|check| units(check.units())).collect();
-        let costs = self.noted(costs)?;
-        let decided = match &self.0.backend {
+        let costs = costs?;
+        match &self.0.backend {
             Backend::Memory(memory) => {
                 let of = |((check, key), cost): ((&&Check, &String), Cost)| {
                     (check.policy().rule().algorithm, key.clone(), cost)
@@ -189,7 +209,7 @@ impl Limiter {
                     asked.iter().map(|(algorithm, key, cost)| (*algorithm, key.as_str(), *cost)).collect();
                 memory.decide_all(&asked, self.0.clock.now())
             }
-            Backend::Redis(servers) => {
+            Backend::Redis(redis) => {
                 let costs: Vec<String> = costs.iter().map(|cost| cost.get().to_string()).collect();
                 let mut arguments = Vec::with_capacity(5 * checks.len());
                 for ((check, key), cost) in zip(zip(checks, keys), &costs) {
@@ -198,19 +218,26 @@ impl Limiter {
                     arguments.extend([key.as_str(), rule.kind(), limit, pace, cost]);
                 }
                 let command = Command::new("RL.MULTI", arguments[0], &arguments[1..]);
-                let reply = self.send(servers, command).await;
+                let reply = redis.send(command).await;
                 reply.and_then(|reply| reply.unwrap_or_default().decisions(checks.len()))
             }
-        };
-        self.noted(decided)
+        }
     }
 
-    /// To this server's part of the limit.
-    fn give_back_here(&self, check: &Check, span: Span) {
-        let Some(amount) = Cost::new(check.units()) else { return };
+    /// To a lease, or to this server's part of the limit. Whether that is who gave it.
+    fn give_back_here(&self, check: &Check, took: &Took, span: Span) -> bool {
+        let spent = match took {
+            Took::Elsewhere => return false,
+            Took::Here(spent) => spent,
+        };
+        if let (Some(spent), Backend::Redis(redis)) = (spent, &self.0.backend) {
+            return redis.leases.restore(spent);
+        }
+        let Some(amount) = Cost::new(check.units()) else { return true };
         let age = age(check.policy().rule().algorithm, span);
         let key = self.key(check.policy(), check.subject());
         self.0.local_share.give_back(&key, amount, age.and_then(|age| super::age(age).ok()), self.0.clock.now());
+        true
     }
 
     async fn give_back(&self, check: &Check, span: Span) {
@@ -238,7 +265,7 @@ fn calls(checks: &[Check]) -> Vec<Vec<usize>> {
 }
 
 fn may_share(one: &Check, other: &Check) -> bool {
-    let is_alone = |check: &Check| check.policy().is_shadow();
+    let is_alone = |check: &Check| check.policy().is_shadow() || check.policy().is_leased();
     let is_same_key = one.policy().name() == other.policy().name();
     one.subject() == other.subject() && !is_same_key && !is_alone(one) && !is_alone(other)
 }
@@ -250,11 +277,16 @@ fn is_denied(checks: &[Check], answers: &[Option<Answer>]) -> bool {
     zip(checks, answers).any(denies)
 }
 
-/// Whether units were taken by somebody who counts them and takes them back.
-fn took(check: &Check, decision: &Decision) -> bool {
-    let keeps_count = matches!(decision.source, Source::Redis | Source::Memory | Source::Fallback(Outage::LocalShare));
-    let takes_back = !check.policy().rule().queues();
-    check.units() > 0 && decision.allowed && !decision.shadow_denied && keeps_count && takes_back
+/// Of what units were taken, by somebody who counts them and takes them back.
+fn took(check: &Check, decision: &Decision, spent: Option<Spent>) -> Option<Took> {
+    if check.units() == 0 || !decision.allowed || decision.shadow_denied || check.policy().rule().queues() {
+        return None;
+    }
+    match decision.source {
+        Source::Redis | Source::Memory => Some(Took::Elsewhere),
+        Source::Lease | Source::Fallback(Outage::LocalShare) => Some(Took::Here(spent)),
+        _ => None,
+    }
 }
 
 /// How long ago a unit that is given back is said to have been taken.

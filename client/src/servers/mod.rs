@@ -50,6 +50,17 @@ impl<'a> Command<'a> {
 #[derive(Default)]
 pub(crate) struct Reply(Vec<i64>);
 
+/// What a node may call its own, as `RL.LEASE` answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant {
+    pub holding: u64,
+    pub free: u64,
+    pub retry_after: RetryAfter,
+    /// In milliseconds.
+    pub ttl: u64,
+    pub nodes: u64,
+}
+
 impl Reply {
     fn read(value: &Value) -> Result<Option<Self>, Error> {
         redis::from_redis_value_ref::<Option<Vec<i64>>>(value)
@@ -71,17 +82,36 @@ impl Reply {
 
     fn decision_in(&self, numbers: &[i64]) -> Result<Decision, Error> {
         let [allowed, limit, remaining, retry_after, reset_after, ..] = *numbers else { return Err(self.odd()) };
-        let unsigned = |number: i64| u64::try_from(number).map_err(|_| self.odd());
         Ok(Decision {
             allowed: allowed == 1,
-            limit: unsigned(limit)?,
-            remaining: unsigned(remaining)?,
-            retry_after: match retry_after {
-                -1 => RetryAfter::Never,
-                millis => RetryAfter::Millis(unsigned(millis)?),
-            },
-            reset_after: unsigned(reset_after)?,
+            limit: self.unsigned(limit)?,
+            remaining: self.unsigned(remaining)?,
+            retry_after: self.wait(retry_after)?,
+            reset_after: self.unsigned(reset_after)?,
         })
+    }
+
+    /// What was leased.
+    pub fn grant(&self) -> Result<Grant, Error> {
+        let [holding, free, _, retry_after, ttl, nodes] = self.0[..] else { return Err(self.odd()) };
+        Ok(Grant {
+            holding: self.unsigned(holding)?,
+            free: self.unsigned(free)?,
+            retry_after: self.wait(retry_after)?,
+            ttl: self.unsigned(ttl)?,
+            nodes: self.unsigned(nodes)?,
+        })
+    }
+
+    fn unsigned(&self, number: i64) -> Result<u64, Error> {
+        u64::try_from(number).map_err(|_| self.odd())
+    }
+
+    fn wait(&self, millis: i64) -> Result<RetryAfter, Error> {
+        match millis {
+            -1 => Ok(RetryAfter::Never),
+            millis => self.unsigned(millis).map(RetryAfter::Millis),
+        }
     }
 
     /// A decision, and what did not fit.
