@@ -2,8 +2,8 @@
 
 use crate::quantity::MAX_EXACT;
 
-/// When a denied call may come again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// When a denied call may come again. Ordered by length: no wait is longer than [`RetryAfter::Never`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RetryAfter {
     /// After this many milliseconds, rounded up: then the same call is allowed if nobody else took budget meanwhile, and
     /// one millisecond earlier it would not have been. 0 for a call that is allowed.
@@ -35,6 +35,24 @@ pub struct Outcome<S> {
     /// The state to store in place of the old one; `None` leaves it as it is, which is so for every denied call unless
     /// the clock went back.
     pub next: Option<S>,
+}
+
+/// What units that are taken make of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken<S> {
+    /// The state to store in place of the old one.
+    pub next: S,
+    /// [`Decision::reset_after`] from then on.
+    pub reset_after: u64,
+}
+
+impl Decision {
+    /// The same answer once so many units, which remained, are taken.
+    pub(crate) fn having_taken<S>(self, units: u64, taken: Taken<S>) -> Outcome<S> {
+        let remaining = self.remaining.saturating_sub(units);
+        let decision = Self { remaining, reset_after: taken.reset_after, ..self };
+        Outcome { decision, next: Some(taken.next) }
+    }
 }
 
 /// Milliseconds in a reply: microseconds rounded up, at most [`MAX_EXACT`].

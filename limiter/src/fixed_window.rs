@@ -7,9 +7,10 @@
 //! Source: the classic counter per interval, for example "Pattern: Rate limiter" in the Redis documentation of `INCR`;
 //! here the window stands in the state, not in the key's name or its expiry.
 
-use crate::decision::{Decision, Outcome, RetryAfter, millis};
-use crate::limiter::{Fact, Limiter, LimiterState, Refundable};
+use crate::decision::{Decision, RetryAfter, Taken, millis};
+use crate::limiter::{self, Fact, Limiter, LimiterState, Refundable};
 use crate::quantity::{Age, Cost, Limit, Micros, Window};
+use crate::share::Share;
 
 /// A limit for each window of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,43 +44,68 @@ impl FixedWindow {
     }
 }
 
+/// A state as one call sees it.
+#[derive(Clone, Copy)]
+pub struct Look {
+    limiter: FixedWindow,
+    now: Micros,
+    /// `None` if it is unused.
+    seen: Option<State>,
+    clock_went_back: bool,
+    /// Units taken in the window of now.
+    count: u64,
+    /// Microseconds.
+    until_end: u64,
+    /// Microseconds until the count is gone.
+    until_unused: u64,
+}
+
 impl Limiter for FixedWindow {
     type State = State;
+    type Look = Look;
 
-    fn judge(self, state: Option<State>, now: Micros, asked: u64, taking: bool) -> Outcome<State> {
-        let limit = self.limit.get();
-        let stored = state.filter(|state| !state.is_unused(now)).map(|state| state.seen_from(now));
+    fn look(self, state: Option<State>, now: Micros) -> Look {
+        let used = state.filter(|state| !state.is_unused(now));
+        let seen = used.map(|state| state.seen_from(now));
         let until_end = self.window.end(now).since(now);
-        let (count, until_unused) = match stored {
-            Some(stored) => (stored.count_under(self, now), until_end.min(stored.unused_at().since(now))),
+        let (count, until_unused) = match seen {
+            Some(seen) => (seen.count_under(self, now), until_end.min(seen.unused_at().since(now))),
             None => (0, 0),
         };
+        Look { limiter: self, now, seen, clock_went_back: seen != used, count, until_end, until_unused }
+    }
+}
 
-        let remaining = limit.saturating_sub(count);
-        let fits = asked <= remaining;
-        let retry_after = if fits {
+impl limiter::Look for Look {
+    type State = State;
+
+    fn answer(&self, asked: u64) -> Decision {
+        let limit = self.limiter.limit.get();
+        let remaining = limit.saturating_sub(self.count);
+        let allowed = asked <= remaining;
+        let retry_after = if allowed {
             RetryAfter::Millis(0)
         } else if asked > limit {
             RetryAfter::Never
         } else {
-            RetryAfter::Millis(millis(until_unused))
+            RetryAfter::Millis(millis(self.until_unused))
         };
-        let answer = |remaining, until_reset| Decision {
-            allowed: fits,
-            limit,
-            remaining,
-            retry_after,
-            reset_after: millis(until_reset),
-        };
-        if fits && taking {
-            let next = State { limiter: self, last: now, count: count + asked };
-            return Outcome { decision: answer(remaining - asked, until_end), next: Some(next) };
-        }
-        let clock_went_back = taking && stored != state && stored.is_some();
-        Outcome {
-            decision: answer(remaining, if count == 0 { 0 } else { until_unused }),
-            next: stored.filter(|_| clock_went_back),
-        }
+        let reset_after = if self.count == 0 { 0 } else { millis(self.until_unused) };
+        Decision { allowed, limit, remaining, retry_after, reset_after }
+    }
+
+    fn take(&self, units: u64) -> Taken<State> {
+        let next = State { limiter: self.limiter, last: self.now, count: self.count + units };
+        Taken { next, reset_after: millis(self.until_end) }
+    }
+
+    fn set_back(&self) -> Option<State> {
+        self.seen.filter(|_| self.clock_went_back)
+    }
+
+    fn share(&self, taken: u64) -> Share {
+        let limit = self.limiter.limit.get();
+        Share::new(limit.saturating_sub(self.count).saturating_sub(taken).into(), limit.into())
     }
 }
 

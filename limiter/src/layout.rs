@@ -55,6 +55,8 @@ const WIDE: u8 = 0x01;
 
 /// Bytes of tag, version and kind.
 pub(crate) const HEAD: usize = 4;
+/// Bytes of a field.
+const FIELD: usize = 8;
 const LENGTHS: [usize; 3] = [36, 44, 52];
 const LONGEST: usize = 52;
 
@@ -220,6 +222,16 @@ impl State {
         state.filter(|_| fields.0.is_empty()).ok_or(Unreadable::NoLimiter)
     }
 
+    /// How many bytes the state takes.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::FixedWindow(_) => HEAD + 4 * FIELD,
+            Self::SlidingWindow(_) => HEAD + 5 * FIELD,
+            Self::TokenBucket(state) => bucket_length(state),
+            Self::LeakyBucket(state) => bucket_length(state.as_token_bucket()),
+        }
+    }
+
     /// The bytes of a state.
     pub fn encode(&self) -> Encoded {
         match self {
@@ -270,6 +282,11 @@ fn kind_of(bytes: &[u8]) -> Result<u8, Unreadable> {
 /// The one form that a bucket with these parameters is stored in.
 fn form_of(limiter: TokenBucket) -> u8 {
     if u64::try_from(limiter.most_spent()).is_ok() { 0 } else { WIDE }
+}
+
+fn bucket_length(state: &token_bucket::State) -> usize {
+    let counts = if form_of(state.limiter()) == WIDE { 3 } else { 2 };
+    HEAD + (3 + counts) * FIELD
 }
 
 fn halves(value: u128) -> [u64; 2] {

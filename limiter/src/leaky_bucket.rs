@@ -7,9 +7,10 @@
 //! Source: J. Turner, "New directions in communications (or which way to the information age?)", IEEE Communications
 //! Magazine 24(10), 1986; as a queue for requests, nginx' `limit_req`.
 
-use crate::decision::{Outcome, RetryAfter};
-use crate::limiter::{Fact, Limiter, LimiterState};
+use crate::decision::{Decision, RetryAfter, Taken};
+use crate::limiter::{self, Fact, Limiter, LimiterState};
 use crate::quantity::{Capacity, Micros, Rate};
+use crate::share::Share;
 use crate::token_bucket::{self, TokenBucket};
 
 /// A queue of `capacity` that drains at `rate`.
@@ -27,18 +28,42 @@ impl LeakyBucket {
     }
 }
 
+/// A state as one call sees it.
+#[derive(Clone, Copy)]
+pub struct Look(token_bucket::Look);
+
 impl Limiter for LeakyBucket {
     type State = State;
+    type Look = Look;
 
-    /// As [`Limiter::judge`] says, but `retry_after` of a call that is allowed is the delay before its turn.
-    fn judge(self, state: Option<State>, now: Micros, asked: u64, taking: bool) -> Outcome<State> {
-        let state = state.map(|state| state.0);
-        let outcome = self.0.judge(state, now, asked, taking);
-        let mut decision = outcome.decision;
+    fn look(self, state: Option<State>, now: Micros) -> Look {
+        Look(self.0.look(state.map(|state| state.0), now))
+    }
+}
+
+impl limiter::Look for Look {
+    type State = State;
+
+    /// As [`limiter::Look::answer`] says, but `retry_after` of a call that is allowed is the delay before its turn.
+    fn answer(&self, asked: u64) -> Decision {
+        let decision = self.0.answer(asked);
         if decision.allowed {
-            decision.retry_after = RetryAfter::Millis(self.0.millis_to_refill_spent(state, now));
+            return Decision { retry_after: RetryAfter::Millis(self.0.millis_to_refill()), ..decision };
         }
-        Outcome { decision, next: outcome.next.map(State) }
+        decision
+    }
+
+    fn take(&self, units: u64) -> Taken<State> {
+        let Taken { next, reset_after } = self.0.take(units);
+        Taken { next: State(next), reset_after }
+    }
+
+    fn set_back(&self) -> Option<State> {
+        self.0.set_back().map(State)
+    }
+
+    fn share(&self, taken: u64) -> Share {
+        self.0.share(taken)
     }
 }
 

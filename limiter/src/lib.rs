@@ -29,6 +29,8 @@
 //! | [`decision`] | the answer to a call |
 //! | [`limiter`] | what every algorithm has in common |
 //! | [`fixed_window`], [`sliding_window`], [`sliding_log`], [`token_bucket`], [`leaky_bucket`] | the algorithms, one a file |
+//! | [`several`] | several limits in one call: all or nothing |
+//! | [`share`] | what remains of a limit as an exact fraction |
 //! | [`layout`] | states as bytes, which trusts none of them |
 
 #![forbid(unsafe_code)]
@@ -39,15 +41,19 @@ pub mod layout;
 pub mod leaky_bucket;
 pub mod limiter;
 pub mod quantity;
+pub mod several;
+pub mod share;
 pub mod sliding_log;
 pub mod sliding_window;
 pub mod token_bucket;
 
-pub use decision::{Decision, Outcome, RetryAfter};
+pub use decision::{Decision, Outcome, RetryAfter, Taken};
 pub use fixed_window::FixedWindow;
 pub use leaky_bucket::LeakyBucket;
-pub use limiter::{Fact, Limiter, LimiterState, Refundable};
+pub use limiter::{Fact, Limiter, LimiterState, Look, Refundable};
 pub use quantity::{Age, ArgumentError, Capacity, Cost, Limit, Micros, Rate, Window};
+pub use several::{Verdict, Vote};
+pub use share::Share;
 pub use sliding_log::{SlidingLog, TooManyEntries};
 pub use sliding_window::SlidingWindow;
 pub use token_bucket::{Debit, TokenBucket};

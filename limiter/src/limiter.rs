@@ -1,29 +1,57 @@
 //! What every algorithm has in common.
 
-use crate::decision::{Decision, Outcome};
+use crate::decision::{Decision, Outcome, Taken};
 use crate::layout::State;
 use crate::quantity::{Age, Cost, Micros, Rate, Window};
+use crate::several::Vote;
+use crate::share::Share;
 
 /// An algorithm with its parameters: it judges states.
 pub trait Limiter: Copy + PartialEq {
     /// What has to be kept between two calls.
     type State: LimiterState<Limiter = Self>;
+    /// The state as one call sees it.
+    type Look: Look<State = Self::State>;
 
-    /// Judges a call of `asked` units (at least 1) at `now`. Takes them if it may and `taking` is set.
-    ///
-    /// `taking` is not set for calls that only look: they never change a state, not even when the clock went back.
-    fn judge(self, state: Option<Self::State>, now: Micros, asked: u64, taking: bool) -> Outcome<Self::State>;
+    /// Looks at a state, at `now`. A missing state is an unused limiter.
+    fn look(self, state: Option<Self::State>, now: Micros) -> Self::Look;
 
-    /// Decides a call of `cost` at `now`. A missing state is an unused limiter. A cost of 0 takes nothing and is answered
-    /// as a cost of 1 would be.
+    /// Judges a call of `cost`: its answers, and what there is to store, whether or not it takes anything. That may be for other limits
+    /// to say too. A cost of 0 takes nothing and is answered as a cost of 1 would be.
+    fn judge(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Vote<Self::State> {
+        let look = self.look(state, now);
+        let answer = look.answer(cost.get().max(1));
+        Vote::new(cost, answer, || look.set_back(), |units| Ok(look.take(units)), |taken| look.share(taken))
+    }
+
+    /// Decides a call of `cost` at `now`, which asks no other limit.
     fn decide(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Outcome<Self::State> {
-        self.judge(state, now, cost.get().max(1), cost.get() > 0)
+        let Ok(outcome) = self.judge(state, now, cost).alone();
+        outcome
     }
 
     /// What [`Limiter::decide`] would say, with nothing taken: `remaining` and `reset_after` are those before the call.
     fn peek(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Decision {
-        self.judge(state, now, cost.get().max(1), false).decision
+        self.look(state, now).answer(cost.get().max(1))
     }
+}
+
+/// A state as one call sees it: what is in use at its time by its parameters.
+pub trait Look: Copy {
+    /// What has to be kept between two calls.
+    type State;
+
+    /// The answer to a call of `asked` units (at least 1), with nothing taken.
+    fn answer(&self, asked: u64) -> Decision;
+
+    /// Takes units, which must remain.
+    fn take(&self, units: u64) -> Taken<Self::State>;
+
+    /// The state to store though nothing is taken: it was later than now, as the clock went back, and is set to now.
+    fn set_back(&self) -> Option<Self::State>;
+
+    /// The share that remains once so many units are taken, unrounded.
+    fn share(&self, taken: u64) -> Share;
 }
 
 /// What an algorithm keeps between two calls: its counts, the time of the last call that took something, and the

@@ -8,9 +8,10 @@
 //!
 //! Source: Cloudflare, "How we built rate limiting capable of scaling to millions of domains", 2017; there in floating point.
 
-use crate::decision::{Decision, Outcome, RetryAfter, millis};
-use crate::limiter::{Fact, Limiter, LimiterState, Refundable};
+use crate::decision::{Decision, RetryAfter, Taken, millis};
+use crate::limiter::{self, Fact, Limiter, LimiterState, Refundable};
 use crate::quantity::{Age, Cost, Limit, Micros, Window};
+use crate::share::Share;
 
 /// A limit for any stretch of time as long as the window, estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,48 +76,85 @@ impl Counts {
         }
     }
 
+    /// What remains of `limit`, unrounded. Below 2^53 × 2^52 over the same, from which at most 2^61 × 2^52 is taken away.
+    fn share(self, limit: u64) -> Share {
+        let window = u128::from(self.window);
+        let used = u128::from(self.current) * window + u128::from(self.previous) * u128::from(self.left);
+        let whole = u128::from(limit) * window;
+        Share::new(whole.saturating_sub(used), whole)
+    }
+
     fn until_unused(self) -> u64 {
         self.until_at_most(0)
     }
 }
 
+/// A state as one call sees it.
+#[derive(Clone, Copy)]
+pub struct Look {
+    limiter: SlidingWindow,
+    now: Micros,
+    /// `None` if it is unused.
+    seen: Option<State>,
+    clock_went_back: bool,
+    /// By the parameters of the call.
+    counts: Counts,
+    /// Microseconds until the remembered parameters call it unused.
+    remembered_unused: u64,
+}
+
 impl Limiter for SlidingWindow {
     type State = State;
+    type Look = Look;
 
-    fn judge(self, state: Option<State>, now: Micros, asked: u64, taking: bool) -> Outcome<State> {
-        let limit = self.limit.get();
-        let stored = state.filter(|state| !state.is_unused(now)).map(|state| state.seen_from(now));
-        let (counts, remembered_unused) = match stored {
-            Some(stored) => (stored.under(self).counts(now), stored.unused_at().since(now)),
+    fn look(self, state: Option<State>, now: Micros) -> Look {
+        let used = state.filter(|state| !state.is_unused(now));
+        let seen = used.map(|state| state.seen_from(now));
+        let (counts, remembered_unused) = match seen {
+            Some(seen) => (seen.under(self).counts(now), seen.unused_at().since(now)),
             None => (State::unused(self, now).counts(now), 0),
         };
+        Look { limiter: self, now, seen, clock_went_back: seen != used, counts, remembered_unused }
+    }
+}
 
-        let remaining = limit.saturating_sub(counts.estimate());
-        let fits = asked <= remaining;
-        let retry_after = if fits {
+impl Look {
+    fn counts_with(&self, taken: u64) -> Counts {
+        Counts { current: self.counts.current + taken, ..self.counts }
+    }
+}
+
+impl limiter::Look for Look {
+    type State = State;
+
+    fn answer(&self, asked: u64) -> Decision {
+        let limit = self.limiter.limit.get();
+        let remaining = limit.saturating_sub(self.counts.estimate());
+        let allowed = asked <= remaining;
+        let retry_after = if allowed {
             RetryAfter::Millis(0)
         } else if asked > limit {
             RetryAfter::Never
         } else {
-            RetryAfter::Millis(millis(counts.until_at_most(limit - asked).min(remembered_unused)))
+            RetryAfter::Millis(millis(self.counts.until_at_most(limit - asked).min(self.remembered_unused)))
         };
-        let answer = |remaining, until_reset| Decision {
-            allowed: fits,
-            limit,
-            remaining,
-            retry_after,
-            reset_after: millis(until_reset),
-        };
-        if fits && taking {
-            let counts = Counts { current: counts.current + asked, ..counts };
-            let next = State { limiter: self, last: now, current: counts.current, previous: counts.previous };
-            return Outcome { decision: answer(remaining - asked, counts.until_unused()), next: Some(next) };
-        }
-        let clock_went_back = taking && stored.is_some() && stored != state;
-        Outcome {
-            decision: answer(remaining, counts.until_unused().min(remembered_unused)),
-            next: stored.filter(|_| clock_went_back),
-        }
+        let reset_after = millis(self.counts.until_unused().min(self.remembered_unused));
+        Decision { allowed, limit, remaining, retry_after, reset_after }
+    }
+
+    fn take(&self, units: u64) -> Taken<State> {
+        let counts = self.counts_with(units);
+        let Counts { current, previous, .. } = counts;
+        let next = State { limiter: self.limiter, last: self.now, current, previous };
+        Taken { next, reset_after: millis(counts.until_unused()) }
+    }
+
+    fn set_back(&self) -> Option<State> {
+        self.seen.filter(|_| self.clock_went_back)
+    }
+
+    fn share(&self, taken: u64) -> Share {
+        self.counts_with(taken).share(self.limiter.limit.get())
     }
 }
 

@@ -8,9 +8,10 @@
 //! Magazine 24(10), 1986. The virtual scheduling form of it is known as GCRA (ITU-T I.371): a GCRA with burst `b` is a
 //! token bucket of capacity `b + 1`.
 
-use crate::decision::{Decision, Outcome, RetryAfter};
-use crate::limiter::{Fact, Limiter, LimiterState, Refundable};
+use crate::decision::{Decision, RetryAfter, Taken};
+use crate::limiter::{self, Fact, Limiter, LimiterState, Refundable};
 use crate::quantity::{Age, Capacity, Cost, MAX_EXACT, Micros, Rate};
+use crate::share::Share;
 
 /// A bucket of tokens and the rate at which it refills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,53 +95,76 @@ impl TokenBucket {
         let decision = self.peek(next.or(state), now, Cost::ONE);
         Debit { decision, rest: amount.get() - taken, next }
     }
+}
 
-    /// Milliseconds, rounded up, until all that `state` has spent has flowed back at the rate of this bucket.
-    pub(crate) fn millis_to_refill_spent(self, state: Option<State>, now: Micros) -> u64 {
-        let spent = state.map_or(0, |state| state.seen_from(now).spent_under(self, now).0);
-        self.millis_to_refill(spent)
-    }
+/// A state as one call sees it.
+#[derive(Clone, Copy)]
+pub struct Look {
+    limiter: TokenBucket,
+    now: Micros,
+    seen: Option<State>,
+    clock_went_back: bool,
+    /// Parts that are spent by the parameters of the call.
+    spent: u128,
+    /// Milliseconds until the remembered parameters call it unused.
+    until_unused: u64,
 }
 
 impl Limiter for TokenBucket {
     type State = State;
+    type Look = Look;
 
-    fn judge(self, state: Option<State>, now: Micros, asked: u64, taking: bool) -> Outcome<State> {
-        let capacity = self.capacity.get();
+    fn look(self, state: Option<State>, now: Micros) -> Look {
         let seen = state.map(|state| state.seen_from(now));
         let (spent, until_unused) = match seen {
             Some(seen) => seen.spent_under(self, now),
             None => (0, 0),
         };
+        Look { limiter: self, now, seen, clock_went_back: seen != state, spent, until_unused }
+    }
+}
 
-        let full = self.parts(capacity);
-        let free = full.saturating_sub(spent);
-        let wanted = self.parts(asked);
-        let remaining = saturate(div_floor(free, u128::from(self.rate.micros())));
-        let answer = |allowed, remaining, retry_after, reset_after| Decision {
-            allowed,
-            limit: capacity,
-            remaining,
-            retry_after,
-            reset_after,
-        };
-        let fits = wanted <= free;
-        if fits && taking {
-            let next = State { limiter: self, last: now, spent: spent + wanted };
-            let reset_after = self.millis_to_refill(next.spent);
-            let decision = answer(true, remaining - asked, RetryAfter::Millis(0), reset_after);
-            return Outcome { decision, next: Some(next) };
-        }
-        let retry_after = if fits {
+impl Look {
+    /// Milliseconds, rounded up, until all that is spent has flowed back at the rate of the call.
+    pub(crate) fn millis_to_refill(&self) -> u64 {
+        self.limiter.millis_to_refill(self.spent)
+    }
+}
+
+impl limiter::Look for Look {
+    type State = State;
+
+    fn answer(&self, asked: u64) -> Decision {
+        let limiter = self.limiter;
+        let limit = limiter.capacity.get();
+        let full = limiter.parts(limit);
+        let free = full.saturating_sub(self.spent);
+        let wanted = limiter.parts(asked);
+        let allowed = wanted <= free;
+        let retry_after = if allowed {
             RetryAfter::Millis(0)
-        } else if asked > capacity {
+        } else if asked > limit {
             RetryAfter::Never
         } else {
-            RetryAfter::Millis(self.millis_to_refill(spent + wanted - full).min(until_unused))
+            RetryAfter::Millis(limiter.millis_to_refill(self.spent + wanted - full).min(self.until_unused))
         };
-        let reset_after = self.millis_to_refill(spent).min(until_unused);
-        let clock_went_back = taking && seen != state && until_unused > 0;
-        Outcome { decision: answer(fits, remaining, retry_after, reset_after), next: seen.filter(|_| clock_went_back) }
+        let remaining = saturate(div_floor(free, u128::from(limiter.rate.micros())));
+        let reset_after = self.millis_to_refill().min(self.until_unused);
+        Decision { allowed, limit, remaining, retry_after, reset_after }
+    }
+
+    fn take(&self, units: u64) -> Taken<State> {
+        let next = State { limiter: self.limiter, last: self.now, spent: self.spent + self.limiter.parts(units) };
+        Taken { next, reset_after: self.limiter.millis_to_refill(next.spent) }
+    }
+
+    fn set_back(&self) -> Option<State> {
+        self.seen.filter(|_| self.clock_went_back && self.until_unused > 0)
+    }
+
+    fn share(&self, taken: u64) -> Share {
+        let full = self.limiter.parts(self.limiter.capacity.get());
+        Share::new(full.saturating_sub(self.spent).saturating_sub(self.limiter.parts(taken)), full)
     }
 }
 

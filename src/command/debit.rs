@@ -4,7 +4,7 @@ use rl_limiter::TokenBucket;
 
 use super::args::Args;
 use super::reply;
-use super::store::Slot;
+use super::store::{Change, Slot};
 use crate::server::{Call, Error, Handler, Mode};
 
 /// Takes from a token bucket whatever is there.
@@ -20,7 +20,7 @@ impl Handler for Debit {
             let mut slot = Slot::open(call, Mode::Change)?;
             let debit = limiter.debit(slot.load_kind()?, slot.now(), amount);
             if let Some(next) = debit.next {
-                slot.store(next.into())?;
+                slot.change(&Change::Store(next.into()))?;
             }
             debit
         };

@@ -11,6 +11,7 @@ mod lifetime;
 mod peek;
 mod refund;
 mod reply;
+mod settle;
 mod sliding;
 mod sliding_log;
 mod store;

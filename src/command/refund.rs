@@ -5,7 +5,7 @@ use rl_limiter::{Age, Cost, Decision};
 
 use super::args::Args;
 use super::reply;
-use super::store::Slot;
+use super::store::{Change, Slot};
 use crate::server::{Call, Error, Handler, Mode};
 
 /// Gives back what turned out not to be used.
@@ -37,7 +37,7 @@ fn refund(slot: &mut Slot<'_>, amount: Cost, age: Option<Age>) -> Result<Option<
         Some(Stored::SlidingLog(log)) => {
             let limiter = log.limiter();
             if let Some(plan) = log.refund(now, amount, age) {
-                slot.carry_out(&plan)?;
+                slot.change(&Change::Log(plan))?;
             }
             let told = slot.load_log()?.map(|log| log.peek(now, Cost::ONE));
             Ok(Some(told.unwrap_or_else(|| limiter.peek(None, now, Cost::ONE))))
@@ -50,7 +50,7 @@ fn refund_state(slot: &mut Slot<'_>, state: State, amount: Cost, age: Option<Age
         .refund(slot.now(), amount, age)
         .map_err(|_| Error::formatted(format_args!("ERR a {} limiter takes nothing back", state.kind())))?;
     if let Some(next) = refunded {
-        slot.store(next)?;
+        slot.change(&Change::Store(next))?;
     }
     Ok(refunded.unwrap_or(state).peek(slot.now(), Cost::ONE))
 }

@@ -1,12 +1,10 @@
 //! `RL.SLIDINGLOG key limit window [cost]`
 
-use rl_limiter::{SlidingLog, TooManyEntries};
+use rl_limiter::SlidingLog;
 
-use super::MAX_LOG_ENTRIES;
 use super::args::Args;
-use super::reply;
-use super::store::Slot;
-use crate::server::{Call, Error, Handler, Mode};
+use super::settle::{self, vote_by_log};
+use crate::server::{Call, Error, Handler};
 
 /// The sliding window log.
 pub struct Log;
@@ -16,25 +14,6 @@ impl Handler for Log {
         let args = Args::of(call, 5)?;
         let limiter = SlidingLog::new(args.limit(2)?, args.window(3)?);
         let cost = args.cost(4)?;
-
-        let decision = {
-            let mut slot = Slot::open(call, Mode::Change)?;
-            let (now, most) = (slot.now(), MAX_LOG_ENTRIES.get());
-            let entries = u32::try_from(most).unwrap_or(u32::MAX);
-            let (plan, decision) = match limiter.decide(slot.load_log()?, now, cost, entries) {
-                Ok(outcome) => (outcome.next, Ok(outcome.decision)),
-                // Whatever the answer, what is later than now is brought to now.
-                Err(TooManyEntries) => (
-                    slot.load_log()?.and_then(|log| log.seen_from(now)),
-                    Err(Error::formatted(format_args!("ERR the log is full: rl.max-log-entries is {most}"))),
-                ),
-            };
-            if let Some(plan) = plan {
-                slot.carry_out(&plan)?;
-            }
-            decision?
-        };
-        reply::decision(call, decision);
-        Ok(())
+        settle::decide(call, |slot| vote_by_log(slot, limiter, cost))
     }
 }

@@ -1,31 +1,25 @@
-//! States in keys: what every command does between its arguments and its reply.
+//! States in keys: reading them, and changing them.
 
 use rl_limiter::layout::{State, Stored, Unreadable};
 use rl_limiter::sliding_log::{self, Plan};
-use rl_limiter::{Cost, Limiter, LimiterState, Micros};
+use rl_limiter::{LimiterState, Micros};
 
 use super::lifetime::moved_expiry;
-use super::reply;
 use crate::server::{Call, Error, Key, Mode, Value};
 
 /// The argument that names the key.
 const KEY: usize = 1;
 
-/// Decides a call of `cost`, stores what it took, and replies.
-pub fn decide<L: Limiter>(call: &mut Call<'_>, limiter: L, cost: Cost) -> Result<(), Error> {
-    let decision = {
-        let mut slot = Slot::open(call, Mode::Change)?;
-        let outcome = limiter.decide(slot.load_kind()?, slot.now(), cost);
-        if let Some(next) = outcome.next {
-            slot.store(next.into())?;
-        }
-        outcome.decision
-    };
-    reply::decision(call, decision);
-    Ok(())
+/// What a call does to its key: decided, and not yet done.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// To store this state.
+    Store(State),
+    /// To do this to the log.
+    Log(Plan),
 }
 
-/// The key of a call, at the time of the call.
+/// A key of a call, at the time of the call.
 pub struct Slot<'a> {
     key: Key<'a>,
     now: Micros,
@@ -85,9 +79,33 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Stores a state that the call has just made, moves the key's expiry if it must, and tells replicas and watchers. A state
-    /// that is unused now leaves no key.
-    pub fn store(&mut self, next: State) -> Result<(), Error> {
+    /// Makes a change, if the server has the memory for it.
+    pub fn change(&mut self, change: &Change) -> Result<(), Error> {
+        check_memory([(&*self, change)].into_iter())?;
+        self.carry_out(change)
+    }
+
+    /// Makes a change, for which the memory is there, moves the key's expiry if it must, and tells replicas and watchers.
+    pub fn carry_out(&mut self, change: &Change) -> Result<(), Error> {
+        match change {
+            Change::Store(next) => self.store(next),
+            Change::Log(plan) => self.change_log(plan),
+        }
+    }
+
+    /// Whether the value becomes longer, which takes memory.
+    fn grows_by(&self, change: &Change) -> bool {
+        let length = match change {
+            Change::Store(next) if next.is_unused(self.now) => 0,
+            Change::Store(next) => next.length(),
+            Change::Log(plan) if plan.leaves_nothing() || plan.fits() => 0,
+            Change::Log(plan) => plan.length(),
+        };
+        !matches!(self.key.value(), Value::String(present) if present >= length) && length > 0
+    }
+
+    /// A state that is unused now leaves no key.
+    fn store(&mut self, next: &State) -> Result<(), Error> {
         let key = &mut self.key;
         if next.is_unused(self.now) {
             delete(key);
@@ -95,7 +113,6 @@ impl<'a> Slot<'a> {
         }
         let bytes = next.encode();
         let same_length = key.value() == Value::String(bytes.len());
-        may_take(key, bytes.len())?;
         let present = key.expiry().filter(|_| same_length);
         let expiry = moved_expiry(present, next.unused_at(), self.now);
         let from = if same_length && expiry.is_none() { bytes.changed_from(key.bytes()) } else { 0 };
@@ -112,9 +129,8 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
-    /// Does to the log under the key what the call has just decided, moves the key's expiry if it must, and tells replicas and
-    /// watchers: in place and by what was touched, if the log has room, else as a whole.
-    pub fn carry_out(&mut self, plan: &Plan) -> Result<(), Error> {
+    /// In place and by what was touched, if the log has room, else as a whole.
+    fn change_log(&mut self, plan: &Plan) -> Result<(), Error> {
         if plan.leaves_nothing() {
             delete(&mut self.key);
         } else if plan.fits() {
@@ -128,7 +144,6 @@ impl<'a> Slot<'a> {
                 self.key.replicate_expiry(at);
             }
         } else {
-            may_take(&self.key, plan.length())?;
             let bytes = plan.make(self.key.bytes());
             let same_length = self.key.value() == Value::String(bytes.len());
             let present = self.key.expiry().filter(|_| same_length);
@@ -169,13 +184,14 @@ fn delete(key: &mut Key<'_>) {
     key.signal_modified();
 }
 
-/// Whether the value may become so long: only a longer one takes memory.
-fn may_take(key: &Key<'_>, length: usize) -> Result<(), Error> {
-    let grows = !matches!(key.value(), Value::String(present) if present >= length);
-    if grows && key.memory_is_full() {
-        return Err(Error::fixed(c"OOM command not allowed when used memory > 'maxmemory'."));
+/// Whether the server has the memory for all of these changes. It is asked once, and only if a value becomes longer.
+pub fn check_memory<'s, 'k: 's>(mut changes: impl Iterator<Item = (&'s Slot<'k>, &'s Change)>) -> Result<(), Error> {
+    match changes.find(|(slot, change)| slot.grows_by(change)) {
+        Some((slot, _)) if slot.key.memory_is_full() => {
+            Err(Error::fixed(c"OOM command not allowed when used memory > 'maxmemory'."))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn other_kind(kind: &str) -> Error {

@@ -59,9 +59,11 @@ pub use self::page::Touched;
 use self::ring::{Position, Ring};
 use self::shape::Shape;
 use self::writer::{Writer, moved};
-use crate::decision::{Decision, Outcome, RetryAfter, millis};
+use crate::decision::{Decision, Outcome, RetryAfter, Taken, millis};
 use crate::limiter::Fact;
 use crate::quantity::{Age, Cost, Limit, Micros, Window};
+use crate::several::Vote;
+use crate::share::Share;
 
 /// A limit for any stretch of time as long as the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,9 +112,18 @@ impl SlidingLog {
         self.window
     }
 
-    /// Decides a call of `cost` at `now`. A missing state is an unused limiter. A cost of 0 takes nothing and is answered
-    /// as a cost of 1 would be. A call that would be allowed is an error if it left more than `most` entries; those that a refund
-    /// has emptied count among them until they leave the window.
+    /// Judges a call of `cost` at `now`: its answers, and what there is to do, whether or not it takes anything. That may be for other
+    /// limits to say too. A missing state is an unused limiter. A cost of 0 takes nothing and is answered as a cost of 1 would be. To
+    /// take is an error if that left more than `most` entries; those that a refund has emptied count among them until they leave the
+    /// window.
+    pub fn judge(self, state: Option<State<'_>>, now: Micros, cost: Cost, most: u32) -> Vote<Plan, TooManyEntries> {
+        let look = Look::new(self, state, now);
+        let answer = look.answer(cost.get().max(1));
+        let set_back = || look.state.and_then(|state| state.seen_from(now));
+        Vote::new(cost, answer, set_back, |units| look.take(units, most), |taken| look.share(taken))
+    }
+
+    /// Decides a call, which asks no other limit: see [`SlidingLog::judge`].
     pub fn decide(
         self,
         state: Option<State<'_>>,
@@ -120,18 +131,7 @@ impl SlidingLog {
         cost: Cost,
         most: u32,
     ) -> Result<Outcome<Plan>, TooManyEntries> {
-        let look = Look::new(self, state, now);
-        let decision = look.answer(cost.get().max(1));
-        if cost.get() == 0 {
-            return Ok(Outcome { decision, next: None });
-        }
-        if !decision.allowed {
-            return Ok(Outcome { decision, next: look.state.and_then(|state| state.seen_from(now)) });
-        }
-        let next = look.taking(cost.get(), most)?;
-        let remaining = decision.remaining - cost.get();
-        let reset_after = millis(self.window.as_micros());
-        Ok(Outcome { decision: Decision { remaining, reset_after, ..decision }, next: Some(next) })
+        self.judge(state, now, cost, most).alone()
     }
 
     /// What [`SlidingLog::decide`] would say, with nothing taken: `remaining` and `reset_after` are those before the call.
@@ -169,7 +169,7 @@ impl<'a> Look<'a> {
     /// The answer to a call of `asked` units.
     fn answer(&self, asked: u64) -> Decision {
         let limit = self.limiter.limit.get();
-        let live = self.state.map_or(0, |state| state.head.total.saturating_sub(self.left));
+        let live = self.live();
         let remaining = limit.saturating_sub(live);
         let allowed = asked <= remaining;
         let retry_after = match self.state {
@@ -186,8 +186,25 @@ impl<'a> Look<'a> {
         Decision { allowed, limit, remaining, retry_after, reset_after: millis(until_reset) }
     }
 
-    /// Takes units, which must be free.
-    fn taking(&self, units: u64, most: u32) -> Result<Plan, TooManyEntries> {
+    /// Units in the window of the call.
+    fn live(&self) -> u64 {
+        self.state.map_or(0, |state| state.head.total.saturating_sub(self.left))
+    }
+
+    /// The share that remains once so many units are taken.
+    fn share(&self, taken: u64) -> Share {
+        let limit = self.limiter.limit.get();
+        Share::new(limit.saturating_sub(self.live()).saturating_sub(taken).into(), limit.into())
+    }
+
+    /// Takes units, which must remain.
+    fn take(&self, units: u64, most: u32) -> Result<Taken<Plan>, TooManyEntries> {
+        let next = self.plan(units, most)?;
+        Ok(Taken { next, reset_after: millis(self.limiter.window.as_micros()) })
+    }
+
+    /// To take units.
+    fn plan(&self, units: u64, most: u32) -> Result<Plan, TooManyEntries> {
         let Some(state) = self.state else {
             let shape = Shape::small(1);
             let appended = Some(Entry { time: self.now.get(), cost: units });
