@@ -21,12 +21,17 @@
 //! | 3 sliding window | 0 | limit 8, window in µs 8 | time 8, current 8, previous 8 | 44 |
 //! | 4 leaky bucket | 0, 1 | as a token bucket | time 8, level in parts 8 or 16 | 44, 52 |
 //! | 5 sliding window log | 0 | see [`sliding_log`] | | from 103 on |
+//! | 6 concurrency limit | 0 | limit 8 | a row for each holder | from 48 on |
+//!
+//! A holder's row has its name in a slot, then units (56 bits, the name's length in the high 8), ttl and expiry in µs; before all
+//! rows are how many there are (2 bytes), the words of a slot (1) and of the rest (1). The length says for how many there is room.
 //!
 //! A bucket is narrow if the most it can have spent fits 64 bits; that follows from its parameters alone, so a state
 //! has one form only. 44 bytes are the most that Redis' allocator puts in its 48-byte class as a string.
 
 use std::ops::Deref;
 
+use crate::concurrency;
 use crate::decision::Decision;
 use crate::fixed_window::{self, FixedWindow};
 use crate::leaky_bucket;
@@ -50,6 +55,7 @@ const TOKEN_BUCKET: u8 = 0x20;
 const SLIDING_WINDOW: u8 = 0x30;
 const LEAKY_BUCKET: u8 = 0x40;
 pub(crate) const SLIDING_LOG: u8 = 0x50;
+pub(crate) const CONCURRENCY: u8 = 0x60;
 /// Added to the kind of a bucket whose amounts take more than 64 bits.
 const WIDE: u8 = 0x01;
 
@@ -124,19 +130,21 @@ kinds! {
     LeakyBucket(leaky_bucket::State), "leaky bucket";
 }
 
-/// What is stored under a key: a state, or a log, which is too big to be read as a whole.
+/// What is stored under a key: a state, or a view over one that is too big to be a value.
 #[derive(Clone, Copy)]
 pub enum Stored<'a> {
     /// The state of an algorithm that keeps a few numbers.
     State(State),
     /// A sliding window log.
     SlidingLog(sliding_log::State<'a>),
+    /// A concurrency limit.
+    Concurrency(concurrency::State<'a>),
 }
 
 impl<'a> Stored<'a> {
     /// Whether something stored may have this length. Says "no" to most strings that are none without a look at their bytes.
     pub fn has_length(length: usize) -> bool {
-        LENGTHS.contains(&length) || sliding_log::State::has_length(length)
+        LENGTHS.contains(&length) || concurrency::State::has_length(length) || sliding_log::State::has_length(length)
     }
 
     /// Reads what is stored.
@@ -146,6 +154,7 @@ impl<'a> Stored<'a> {
         }
         match kind_of(bytes)? {
             SLIDING_LOG => sliding_log::State::read(bytes).map(Self::SlidingLog).ok_or(Unreadable::NoLimiter),
+            CONCURRENCY => concurrency::State::read(bytes).map(Self::Concurrency).ok_or(Unreadable::NoLimiter),
             _ => Err(Unreadable::NoLimiter),
         }
     }
@@ -155,6 +164,7 @@ impl<'a> Stored<'a> {
         match self {
             Self::State(state) => state.kind(),
             Self::SlidingLog(_) => "sliding window log",
+            Self::Concurrency(_) => "concurrency",
         }
     }
 
@@ -163,14 +173,16 @@ impl<'a> Stored<'a> {
         match self {
             Self::State(state) => state.is_unused(now),
             Self::SlidingLog(log) => log.is_unused(now),
+            Self::Concurrency(holders) => holders.is_unused(now),
         }
     }
 
-    /// See [`LimiterState::describe`].
-    pub fn describe(&self, tell: &mut dyn FnMut(&'static str, Fact)) {
+    /// See [`LimiterState::describe`]; holders as they are at `now`.
+    pub fn describe(&self, now: Micros, tell: &mut dyn FnMut(&'static str, Fact)) {
         match self {
             Self::State(state) => state.describe(tell),
             Self::SlidingLog(log) => log.describe(tell),
+            Self::Concurrency(holders) => holders.describe(now, tell),
         }
     }
 
@@ -179,6 +191,7 @@ impl<'a> Stored<'a> {
         match self {
             Self::State(state) => state.peek(now, cost),
             Self::SlidingLog(log) => log.peek(now, cost),
+            Self::Concurrency(holders) => holders.peek(now, cost),
         }
     }
 }

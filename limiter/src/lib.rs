@@ -1,8 +1,8 @@
 //! Exact rate-limiting algorithms as pure functions.
 //!
-//! A limiter here is a value, and deciding is a function (a [log](sliding_log) is too big for that and works on bytes): the state that was stored goes in, with the time and the cost
+//! A limiter here is a value, and deciding is a function (a [log](sliding_log) and [holders](concurrency) are too big for that and work on bytes): the state that was stored goes in, with the time and the cost
 //! of the call; a [`Decision`] and the state to store come out. Nothing in this crate reads a clock, does I/O or uses floating
-//! point, and only a log that grows allocates, so whoever holds the state (a Redis module, a process's own memory, a test) gets the same
+//! point, and only what grows allocates, so whoever holds the state (a Redis module, a process's own memory, a test) gets the same
 //! answer to the last unit.
 //!
 //! ```
@@ -28,30 +28,39 @@
 //! | [`quantity`] | limits, costs, windows, rates and times, each checked when it is made; their parsers are the command line's grammar |
 //! | [`decision`] | the answer to a call |
 //! | [`limiter`] | what every algorithm has in common |
-//! | [`fixed_window`], [`sliding_window`], [`sliding_log`], [`token_bucket`], [`leaky_bucket`] | the algorithms, one a file |
+//! | [`fixed_window`], [`sliding_window`], [`sliding_log`], [`token_bucket`], [`leaky_bucket`], [`concurrency`] | the algorithms, one a file |
 //! | [`several`] | several limits in one call: all or nothing |
 //! | [`share`] | what remains of a limit as an exact fraction |
+//! | [`plan`] | changes to states that are too big to be values |
 //! | [`layout`] | states as bytes, which trusts none of them |
 
 #![forbid(unsafe_code)]
 
+mod allocation;
+pub mod concurrency;
 pub mod decision;
 pub mod fixed_window;
 pub mod layout;
 pub mod leaky_bucket;
 pub mod limiter;
+mod page;
+pub mod plan;
 pub mod quantity;
+mod rows;
 pub mod several;
 pub mod share;
 pub mod sliding_log;
 pub mod sliding_window;
 pub mod token_bucket;
 
+pub use concurrency::{Concurrency, TooManyHolders};
 pub use decision::{Decision, Outcome, RetryAfter, Taken};
 pub use fixed_window::FixedWindow;
 pub use leaky_bucket::LeakyBucket;
 pub use limiter::{Fact, Limiter, LimiterState, Look, Refundable};
-pub use quantity::{Age, ArgumentError, Capacity, Cost, Limit, Micros, Rate, Window};
+pub use page::Touched;
+pub use plan::Plan;
+pub use quantity::{Age, ArgumentError, Capacity, Cost, Limit, Micros, Name, Rate, Window};
 pub use several::{Verdict, Vote};
 pub use share::Share;
 pub use sliding_log::{SlidingLog, TooManyEntries};

@@ -102,12 +102,15 @@ impl Micros {
 pub struct Window(u64);
 
 impl Window {
-    const MIN: u64 = 1_000;
-    const MAX: u64 = 36_500 * DAY;
+    const LEAST: u64 = 1_000;
+    const MOST: u64 = 36_500 * DAY;
+
+    /// 36500 days.
+    pub const MAX: Self = Self(Self::MOST);
 
     /// From microseconds; `None` outside 1 ms … 36500 d.
     pub const fn from_micros(micros: u64) -> Option<Self> {
-        if Self::MIN <= micros && micros <= Self::MAX { Some(Self(micros)) } else { None }
+        if Self::LEAST <= micros && micros <= Self::MOST { Some(Self(micros)) } else { None }
     }
 
     /// Its length in microseconds.
@@ -164,7 +167,7 @@ impl Age {
 
     /// From microseconds; `None` above 36500 d.
     pub const fn from_micros(micros: u64) -> Option<Self> {
-        if micros <= Window::MAX { Some(Self(micros)) } else { None }
+        if micros <= Window::MOST { Some(Self(micros)) } else { None }
     }
 
     /// Its length in microseconds.
@@ -177,6 +180,30 @@ impl Age {
         duration(text)
             .and_then(Self::from_micros)
             .ok_or(ArgumentError { argument, allowed: "a duration from 0 to 36500d, such as 60, 250ms or 1h" })
+    }
+}
+
+/// Who holds something: any 1 to 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name<'a>(&'a [u8]);
+
+impl<'a> Name<'a> {
+    /// The most bytes.
+    pub const LONGEST: usize = 64;
+
+    /// `None` if there are no bytes or more than 64.
+    pub const fn new(bytes: &'a [u8]) -> Option<Self> {
+        if bytes.is_empty() || bytes.len() > Self::LONGEST { None } else { Some(Self(bytes)) }
+    }
+
+    /// The bytes.
+    pub const fn get(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Any bytes. `argument` is the name that an error gives.
+    pub fn parse(argument: &'static str, text: &'a [u8]) -> Result<Self, ArgumentError> {
+        Self::new(text).ok_or(ArgumentError { argument, allowed: "1 to 64 bytes" })
     }
 }
 

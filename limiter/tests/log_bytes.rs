@@ -4,7 +4,7 @@
 
 use rl_limiter::layout::{Stored, Unreadable};
 use rl_limiter::sliding_log::State;
-use rl_limiter::{Age, Cost, Limit, Micros, SlidingLog, Window};
+use rl_limiter::{Age, Cost, Limit, Micros, Plan, SlidingLog, Window};
 
 const SMALL: &str = include_str!("layout/small_log.hex");
 const RING: &str = include_str!("layout/wrapped_ring.hex");

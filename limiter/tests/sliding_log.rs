@@ -3,45 +3,21 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod sequence;
+
 use std::time::{Duration, Instant};
 
 use rl_limiter::layout::Stored;
-use rl_limiter::sliding_log::{Plan, State, Touched};
-use rl_limiter::{Age, Cost, Decision, Fact, Limit, Micros, RetryAfter, SlidingLog, TooManyEntries, Window};
+use rl_limiter::sliding_log::{Plan, State};
+use rl_limiter::{
+    Age, Cost, Decision, Fact, Limit, Micros, Plan as _, RetryAfter, SlidingLog, TooManyEntries, Touched, Window,
+};
+
+use sequence::Random;
 
 const MAX_EXACT: u64 = (1 << 53) - 1;
 const DAY: u64 = 86_400_000_000;
 const NOON: u64 = 1_796_040_000_000_000;
-
-/// Numbers that look random: SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[usize::try_from(self.below(of.len() as u64)).unwrap()]
-    }
-
-    /// All sizes alike, from 0 to `most`.
-    fn any_size(&mut self, most: u64) -> u64 {
-        let bits = self.below(u64::from(64 - most.leading_zeros()) + 1);
-        (self.next() & ((1 << bits) - 1)).min(most)
-    }
-}
 
 fn micros(micros: u64) -> Micros {
     Micros::new(micros).unwrap()

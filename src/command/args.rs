@@ -1,7 +1,7 @@
 //! Arguments, read in place.
 
 use rl_limiter::quantity::ArgumentError;
-use rl_limiter::{Age, Capacity, Cost, Limit, Rate, Window};
+use rl_limiter::{Age, Capacity, Cost, Limit, Name, Rate, Window};
 
 use crate::server::{Call, Error};
 
@@ -35,6 +35,16 @@ impl<'a, 'c> Args<'a, 'c> {
         self.required(index, |text| Rate::parse("rate", text))
     }
 
+    /// The ttl at `index`.
+    pub fn ttl(&self, index: usize) -> Result<Window, Error> {
+        self.required(index, |text| Window::parse("ttl", text))
+    }
+
+    /// The holder at `index`.
+    pub fn holder(&self, index: usize) -> Result<Name<'c>, Error> {
+        self.required(index, |text| Name::parse("holder", text))
+    }
+
     /// The cost at `index`, or 1 if the call ends before it.
     pub fn cost(&self, index: usize) -> Result<Cost, Error> {
         match self.0.argument(index) {
@@ -59,7 +69,22 @@ impl<'a, 'c> Args<'a, 'c> {
         }
     }
 
-    fn required<T>(&self, index: usize, parse: impl Fn(&[u8]) -> Result<T, ArgumentError>) -> Result<T, Error> {
+    /// Whether the keyword `XX` is at `index`, where the call ends with it or before it.
+    pub fn xx(&self, index: usize) -> Result<bool, Error> {
+        match self.0.argument(index) {
+            None => Ok(false),
+            Some(_) if self.is_last_and_xx(index) => Ok(true),
+            Some(_) => Err(Error::fixed(c"ERR only XX may follow the cost")),
+        }
+    }
+
+    /// Whether the call ends with the keyword `XX`, at `index`.
+    pub fn is_last_and_xx(&self, index: usize) -> bool {
+        let is_xx = self.0.argument(index).is_some_and(|word| word.eq_ignore_ascii_case(b"XX"));
+        is_xx && self.0.argument_count() == index + 1
+    }
+
+    fn required<T>(&self, index: usize, parse: impl Fn(&'c [u8]) -> Result<T, ArgumentError>) -> Result<T, Error> {
         parse(self.0.argument(index).ok_or(Error::WrongArity)?).map_err(bad_argument)
     }
 }

@@ -1,5 +1,6 @@
 //! `RL.INSPECT key`
 
+use rl_limiter::concurrency::Place;
 use rl_limiter::layout::Stored;
 use rl_limiter::{Cost, Fact, Micros};
 
@@ -32,15 +33,27 @@ impl Handler for Inspect {
 
 fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
     let mut fields = vec![("kind", Field::Text(stored.kind().to_owned()))];
-    stored.describe(&mut |name, fact| fields.push((name, field(fact))));
-    if let Stored::SlidingLog(log) = stored {
-        let row = |(time, cost): (Micros, u64)| [reply::integer(time.get() / 1_000), reply::integer(cost)];
-        fields.push(("newest_entries", Field::Pairs(log.newest_entries().take(MOST_ROWS).map(row).collect())));
+    stored.describe(now, &mut |name, fact| fields.push((name, field(fact))));
+    match stored {
+        Stored::State(_) => {}
+        Stored::SlidingLog(log) => {
+            let row = |(time, cost): (Micros, u64)| [reply::integer(time.get() / 1_000), reply::integer(cost)];
+            fields.push(("newest_entries", Field::Pairs(log.newest_entries().take(MOST_ROWS).map(row).collect())));
+        }
+        Stored::Concurrency(holders) => {
+            fields.push(("places", Field::Named(holders.places(now).take(MOST_ROWS).map(place).collect())));
+        }
     }
     let told = stored.peek(now, Cost::ONE);
     fields.push(("remaining", Field::Integer(reply::integer(told.remaining))));
     fields.push(("reset_ms", Field::Integer(reply::integer(told.reset_after))));
     fields
+}
+
+/// The holder, its units, its ttl in ms and the time in ms at which its place ends.
+fn place(place: Place<'_>) -> (Vec<u8>, Vec<i64>) {
+    let numbers = [place.units, place.ttl.div_ceil(1_000), place.expiry.get() / 1_000];
+    (place.holder.to_vec(), numbers.map(reply::integer).to_vec())
 }
 
 fn field(fact: Fact) -> Field {

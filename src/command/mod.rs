@@ -3,6 +3,7 @@
 //! [`TABLE`] lists them. Registration, `COMMAND DOCS` and `docs/commands.md` all follow it.
 
 mod args;
+mod concurrent;
 mod debit;
 mod fixed;
 mod inspect;
@@ -10,6 +11,7 @@ mod leaky;
 mod lifetime;
 mod peek;
 mod refund;
+mod release;
 mod reply;
 mod settle;
 mod sliding;
@@ -24,16 +26,22 @@ const LIMIT: Argument = Argument { name: c"limit", kind: ArgumentKind::Integer, 
 const CAPACITY: Argument = Argument { name: c"capacity", kind: ArgumentKind::Integer, optional: false };
 const WINDOW: Argument = Argument { name: c"window", kind: ArgumentKind::Text, optional: false };
 const RATE: Argument = Argument { name: c"rate", kind: ArgumentKind::Text, optional: false };
+const TTL: Argument = Argument { name: c"ttl", kind: ArgumentKind::Text, optional: false };
+const HOLDER: Argument = Argument { name: c"holder", kind: ArgumentKind::Text, optional: false };
 const COST: Argument = Argument { name: c"cost", kind: ArgumentKind::Integer, optional: true };
 
 const AMOUNT: Argument = Argument { name: c"amount", kind: ArgumentKind::Integer, optional: false };
+const RENEW_ONLY: Argument = Argument { name: c"renew-only", kind: ArgumentKind::Keyword(c"XX"), optional: true };
 const AGE: Argument = Argument { name: c"duration", kind: ArgumentKind::TextAfter(c"AGE"), optional: true };
 
 /// `rl.max-log-entries`: the most entries that a sliding window log may have.
 static MAX_LOG_ENTRIES: Setting = Setting::new(c"max-log-entries", 100_000, 10_000_000);
 
+/// `rl.max-holders`: the most holders that a concurrency limit may have.
+static MAX_HOLDERS: Setting = Setting::new(c"max-holders", 1_000, 10_000);
+
 /// All settings.
-pub static SETTINGS: [&Setting; 1] = [&MAX_LOG_ENTRIES];
+pub static SETTINGS: [&Setting; 2] = [&MAX_LOG_ENTRIES, &MAX_HOLDERS];
 
 /// What the commands that decide have in common.
 const DECIDING: Command = Command {
@@ -54,7 +62,7 @@ const LOOKING: Command =
     Command { flags: c"readonly fast", access: Access::Read, categories: c"read fast", ..DECIDING };
 
 /// All commands.
-pub const TABLE: [Command; 9] = [
+pub const TABLE: [Command; 11] = [
     Command {
         name: c"rl.fixed",
         summary: c"Decides a call by a fixed window counter: at most `limit` units in each `window` of the clock.",
@@ -92,10 +100,28 @@ pub const TABLE: [Command; 9] = [
         ..DECIDING
     },
     Command {
+        name: c"rl.concurrent",
+        arity: -5,
+        summary: c"Takes or renews a holder's place: at most `limit` units held at once, each for `ttl` unless renewed.",
+        complexity: c"O(n), n the holders",
+        arguments: &[KEY, LIMIT, TTL, HOLDER, COST, RENEW_ONLY],
+        entry_point: EntryPoint::of::<concurrent::Concurrent>(),
+        ..DECIDING
+    },
+    Command {
+        name: c"rl.release",
+        arity: 3,
+        summary: c"Gives back a holder's place; tells how many units that are.",
+        complexity: c"O(n), n the holders",
+        arguments: &[KEY, HOLDER],
+        entry_point: EntryPoint::of::<release::Release>(),
+        ..DECIDING
+    },
+    Command {
         name: c"rl.peek",
         arity: -2,
         summary: c"Tells what a call would be told by the limiter under a key, with its remembered parameters, and takes nothing.",
-        complexity: c"O(1); of a sliding window log O(log n), n the entries",
+        complexity: c"O(1); of a sliding window log O(log n), n the entries; of a concurrency limit O(n), n the holders",
         arguments: &[KEY, COST],
         entry_point: EntryPoint::of::<peek::Peek>(),
         ..LOOKING

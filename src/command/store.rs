@@ -1,8 +1,7 @@
 //! States in keys: reading them, and changing them.
 
 use rl_limiter::layout::{State, Stored, Unreadable};
-use rl_limiter::sliding_log::{self, Plan};
-use rl_limiter::{LimiterState, Micros};
+use rl_limiter::{LimiterState, Micros, Plan, concurrency, sliding_log};
 
 use super::lifetime::moved_expiry;
 use crate::server::{Call, Error, Key, Mode, Value};
@@ -16,7 +15,9 @@ pub enum Change {
     /// To store this state.
     Store(State),
     /// To do this to the log.
-    Log(Plan),
+    Log(sliding_log::Plan),
+    /// To do this to the holders.
+    Holders(concurrency::Plan),
 }
 
 /// A key of a call, at the time of the call.
@@ -69,6 +70,15 @@ impl<'a> Slot<'a> {
         }
     }
 
+    /// The holders under the key, which must hold such.
+    pub fn load_holders(&mut self) -> Result<Option<concurrency::State<'_>>, Error> {
+        match self.load()? {
+            None => Ok(None),
+            Some(Stored::Concurrency(holders)) => Ok(Some(holders)),
+            Some(other) => Err(other_kind(other.kind())),
+        }
+    }
+
     /// The bytes under the key, of a length that something stored may have; `None` if there is no key.
     fn bytes(&mut self) -> Result<Option<&[u8]>, Error> {
         match self.key.value() {
@@ -89,7 +99,8 @@ impl<'a> Slot<'a> {
     pub fn carry_out(&mut self, change: &Change) -> Result<(), Error> {
         match change {
             Change::Store(next) => self.store(next),
-            Change::Log(plan) => self.change_log(plan),
+            Change::Log(plan) => self.change_bytes(plan),
+            Change::Holders(plan) => self.change_bytes(plan),
         }
     }
 
@@ -98,8 +109,8 @@ impl<'a> Slot<'a> {
         let length = match change {
             Change::Store(next) if next.is_unused(self.now) => 0,
             Change::Store(next) => next.length(),
-            Change::Log(plan) if plan.leaves_nothing() || plan.fits() => 0,
-            Change::Log(plan) => plan.length(),
+            Change::Log(plan) => length_anew(plan),
+            Change::Holders(plan) => length_anew(plan),
         };
         !matches!(self.key.value(), Value::String(present) if present >= length) && length > 0
     }
@@ -129,8 +140,8 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
-    /// In place and by what was touched, if the log has room, else as a whole.
-    fn change_log(&mut self, plan: &Plan) -> Result<(), Error> {
+    /// In place and by what was touched, if there is room, else as a whole.
+    fn change_bytes(&mut self, plan: &impl Plan) -> Result<(), Error> {
         if plan.leaves_nothing() {
             delete(&mut self.key);
         } else if plan.fits() {
@@ -139,7 +150,8 @@ impl<'a> Slot<'a> {
                 self.key.replicate_value(range.clone());
             }
             let present = self.key.expiry();
-            if let Some(at) = moved_expiry(present, self.unused_at(), self.now) {
+            let unused_at = plan.unused_at(self.key.bytes());
+            if let Some(at) = moved_expiry(present, unused_at, self.now) {
                 self.key.set_expiry(at);
                 self.key.replicate_expiry(at);
             }
@@ -149,21 +161,13 @@ impl<'a> Slot<'a> {
             let present = self.key.expiry().filter(|_| same_length);
             put(&mut self.key, 0, &bytes, same_length)?;
             // What is replicated sets the expiry anew even where it stays.
-            if let Some(at) = moved_expiry(present, self.unused_at(), self.now).or(present) {
+            if let Some(at) = moved_expiry(present, plan.unused_at(&bytes), self.now).or(present) {
                 self.key.set_expiry(at);
                 self.key.replicate_set(&bytes, at);
             }
         }
         self.key.signal_modified();
         Ok(())
-    }
-
-    /// When the log that was just written will be unused.
-    fn unused_at(&mut self) -> Micros {
-        match Stored::read(self.key.bytes()) {
-            Ok(Stored::SlidingLog(log)) => log.unused_at(),
-            _ => self.now,
-        }
     }
 }
 
@@ -182,6 +186,11 @@ fn delete(key: &mut Key<'_>) {
     key.delete();
     key.replicate_delete();
     key.signal_modified();
+}
+
+/// How long a value becomes that is made anew; 0 if none is.
+fn length_anew(plan: &impl Plan) -> usize {
+    if plan.leaves_nothing() || plan.fits() { 0 } else { plan.length() }
 }
 
 /// Whether the server has the memory for all of these changes. It is asked once, and only if a value becomes longer.

@@ -40,6 +40,8 @@ pub enum Field {
     Text(String),
     /// A list of pairs of integers.
     Pairs(Vec<[i64; 2]>),
+    /// A list of names, each with integers.
+    Named(Vec<(Vec<u8>, Vec<i64>)>),
 }
 
 /// One call of a command.
@@ -98,15 +100,16 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Replies with an integer.
+    pub fn reply_integer(&self, integer: i64) {
+        // SAFETY: the context lives as long as the call.
+        unsafe { (self.api.reply_with_long_long)(self.ctx, integer) };
+    }
+
     /// Replies with an array of integers.
     pub fn reply_integers(&self, integers: &[i64]) {
-        let length = c_long::try_from(integers.len()).unwrap_or(0);
-        // SAFETY: the context lives as long as the call.
-        unsafe { (self.api.reply_with_array)(self.ctx, length) };
-        for &integer in integers {
-            // SAFETY: as above.
-            unsafe { (self.api.reply_with_long_long)(self.ctx, integer) };
-        }
+        self.begin_array(integers.len());
+        integers.iter().for_each(|&integer| self.reply_integer(integer));
     }
 
     /// Replies with names and values: a map in RESP3, a flat array in RESP2.
@@ -115,26 +118,36 @@ impl<'a> Call<'a> {
         // SAFETY: the context lives as long as the call.
         unsafe { (self.api.reply_with_map)(self.ctx, length) };
         for (name, value) in fields {
-            self.reply_text(name);
+            self.reply_text(name.as_bytes());
             match value {
-                // SAFETY: as above.
-                Field::Integer(integer) => unsafe {
-                    (self.api.reply_with_long_long)(self.ctx, *integer);
-                },
-                Field::Text(text) => self.reply_text(text),
+                Field::Integer(integer) => self.reply_integer(*integer),
+                Field::Text(text) => self.reply_text(text.as_bytes()),
                 Field::Pairs(pairs) => self.reply_pairs(pairs),
+                Field::Named(rows) => self.reply_named(rows),
             }
         }
     }
 
     fn reply_pairs(&self, pairs: &[[i64; 2]]) {
-        let length = c_long::try_from(pairs.len()).unwrap_or(0);
-        // SAFETY: the context lives as long as the call.
-        unsafe { (self.api.reply_with_array)(self.ctx, length) };
+        self.begin_array(pairs.len());
         pairs.iter().for_each(|pair| self.reply_integers(pair));
     }
 
-    fn reply_text(&self, text: &str) {
+    fn reply_named(&self, rows: &[(Vec<u8>, Vec<i64>)]) {
+        self.begin_array(rows.len());
+        for (name, integers) in rows {
+            self.begin_array(integers.len() + 1);
+            self.reply_text(name);
+            integers.iter().for_each(|&integer| self.reply_integer(integer));
+        }
+    }
+
+    fn begin_array(&self, length: usize) {
+        // SAFETY: the context lives as long as the call.
+        unsafe { (self.api.reply_with_array)(self.ctx, c_long::try_from(length).unwrap_or(0)) };
+    }
+
+    fn reply_text(&self, text: &[u8]) {
         // SAFETY: the context lives as long as the call; the server copies so many bytes.
         unsafe { (self.api.reply_with_string_buffer)(self.ctx, text.as_ptr().cast(), text.len()) };
     }

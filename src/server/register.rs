@@ -52,6 +52,8 @@ pub enum ArgumentKind {
     Text,
     /// Text behind a keyword.
     TextAfter(&'static CStr),
+    /// A keyword by itself.
+    Keyword(&'static CStr),
 }
 
 /// An argument of a command.
@@ -221,9 +223,10 @@ fn argument(argument: &Argument) -> RedisModuleCommandArg {
         ArgumentKind::Text | ArgumentKind::TextAfter(_) => {
             (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING, -1)
         }
+        ArgumentKind::Keyword(_) => (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN, -1),
     };
     let token = match argument.kind {
-        ArgumentKind::TextAfter(keyword) => keyword.as_ptr(),
+        ArgumentKind::TextAfter(keyword) | ArgumentKind::Keyword(keyword) => keyword.as_ptr(),
         _ => ptr::null(),
     };
     let flags = if argument.optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { raw::REDISMODULE_CMD_ARG_NONE };

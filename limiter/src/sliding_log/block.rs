@@ -10,7 +10,7 @@
 //! A narrow entry has 7 bytes: microseconds since the base in its low bits, the cost in the rest of the 56. A wide one has 8 bytes for
 //! each. Every byte is a possible format and every entry a possible entry, so a block can lie but not be malformed.
 
-use super::page::{Page, u32_at, u64_at};
+use crate::page::{Page, u32_at, u64_at};
 use crate::quantity::{MAX_EXACT, Micros};
 
 /// Bytes before the entries.

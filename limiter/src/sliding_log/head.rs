@@ -1,9 +1,9 @@
 //! The head of a log: what it remembers and where its entries are.
 
 use super::SlidingLog;
-use super::page::{Page, u32_at, u64_at};
 use super::shape::Shape;
 use crate::layout;
+use crate::page::{Page, u32_at, u64_at};
 use crate::quantity::{Limit, Micros, Window};
 
 const LIMIT: usize = layout::HEAD;

@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use rl_limiter::layout::Stored;
-//! use rl_limiter::{Cost, Limit, Micros, SlidingLog, Window};
+//! use rl_limiter::{Cost, Limit, Micros, Plan, SlidingLog, Window};
 //!
 //! // Five in any minute.
 //! let log = SlidingLog::new(Limit::new(5).unwrap(), Window::parse("window", b"1m").unwrap());
@@ -38,14 +38,12 @@
 //! | `sums` | how many units blocks hold |
 //! | `ring` | entries in order: looking |
 //! | `writer` | entries in order: changing |
-//! | `page` | bytes, and which were touched |
 //!
 //! Source: the log of timestamps in a sorted set, as in ClassDojo, "Better Rate Limiting With Redis Sorted Sets", 2015; here with costs,
 //! and in 7 bytes instead of 126.
 
 mod block;
 mod head;
-mod page;
 mod ring;
 mod shape;
 mod sums;
@@ -55,12 +53,13 @@ use std::ops::Range;
 
 use self::block::Entry;
 use self::head::Head;
-pub use self::page::Touched;
 use self::ring::{Position, Ring};
 use self::shape::Shape;
 use self::writer::{Writer, moved};
 use crate::decision::{Decision, Outcome, RetryAfter, Taken, millis};
 use crate::limiter::Fact;
+use crate::page::Touched;
+use crate::plan::{self, Plan as _};
 use crate::quantity::{Age, Cost, Limit, Micros, Window};
 use crate::several::Vote;
 use crate::share::Share;
@@ -346,38 +345,6 @@ impl Plan {
         self.shape.is_none_or(|shape| shape.slots() <= Shape::MOST_SLOTS)
     }
 
-    /// Whether it leaves a log without use: as good as none.
-    pub fn leaves_nothing(&self) -> bool {
-        let appended = self.appended.map_or(0, |entry| entry.cost);
-        let removed = self.removed.end.saturating_sub(self.removed.start);
-        removed >= self.kept.total.saturating_add(appended)
-    }
-
-    /// Whether it can be carried out in the bytes that the log has. Else they have to be made anew.
-    pub fn fits(&self) -> bool {
-        self.shape.is_none()
-    }
-
-    /// How many bytes the log has then.
-    pub fn length(&self) -> usize {
-        self.shape.unwrap_or(self.kept.shape).length()
-    }
-
-    /// Carries it out in the bytes of the log that it was made for, which it [fits](Plan::fits). Returns which bytes it touched.
-    pub fn carry_out(&self, bytes: &mut [u8]) -> Touched {
-        let head = Head::read(bytes).unwrap_or(self.kept);
-        let mut writer = Writer::new(head, bytes);
-        writer.keep(self.kept);
-        self.finish(writer)
-    }
-
-    /// The bytes of a new log: that for which it was made, none if there was none, after it was carried out.
-    pub fn make(&self, bytes: &[u8]) -> Vec<u8> {
-        let (head, mut fresh) = moved(self.kept, bytes, self.shape.unwrap_or(self.kept.shape));
-        self.finish(Writer::new(head, &mut fresh));
-        fresh
-    }
-
     fn finish(&self, mut writer: Writer<'_>) -> Touched {
         if let Some(entry) = self.appended {
             writer.append(entry);
@@ -386,5 +353,38 @@ impl Plan {
             writer.remove(self.removed.clone());
         }
         writer.finish()
+    }
+}
+
+impl plan::Plan for Plan {
+    fn leaves_nothing(&self) -> bool {
+        let appended = self.appended.map_or(0, |entry| entry.cost);
+        let removed = self.removed.end.saturating_sub(self.removed.start);
+        removed >= self.kept.total.saturating_add(appended)
+    }
+
+    fn fits(&self) -> bool {
+        self.shape.is_none()
+    }
+
+    fn length(&self) -> usize {
+        self.shape.unwrap_or(self.kept.shape).length()
+    }
+
+    fn carry_out(&self, bytes: &mut [u8]) -> Touched {
+        let head = Head::read(bytes).unwrap_or(self.kept);
+        let mut writer = Writer::new(head, bytes);
+        writer.keep(self.kept);
+        self.finish(writer)
+    }
+
+    fn make(&self, bytes: &[u8]) -> Vec<u8> {
+        let (head, mut fresh) = moved(self.kept, bytes, self.shape.unwrap_or(self.kept.shape));
+        self.finish(Writer::new(head, &mut fresh));
+        fresh
+    }
+
+    fn unused_at(&self, bytes: &[u8]) -> Micros {
+        State::read(bytes).map_or(Micros::new(0).unwrap_or(Micros::MAX), |log| log.unused_at())
     }
 }

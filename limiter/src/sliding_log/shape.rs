@@ -6,6 +6,7 @@
 
 use super::block;
 use super::head;
+use crate::allocation::{self, allocated};
 
 /// How many slots for blocks a log has, and for how many entries each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +29,8 @@ impl Shape {
     pub(super) const MOST_SLOTS: usize = 600_000;
     /// Bytes for the entries of a block among several.
     pub(super) const LONGEST_DATA: usize = Self::FULL as usize * block::NARROW;
-    /// What Redis puts around the bytes of a long string: up to 9 bytes before and 1 behind.
-    const AROUND: usize = 10;
+    /// What Redis puts around the bytes of a long string.
+    const AROUND: usize = allocation::MOST_AROUND;
     /// Fan-out of the sums, as a power of two.
     pub(super) const FAN_OUT: u32 = 5;
 
@@ -158,24 +159,9 @@ impl Levels {
     }
 }
 
-/// What an allocator with classes a quarter of a power of two apart gives for so many bytes, from 128 on.
-fn allocated(bytes: usize) -> usize {
-    let step = 1 << bytes.saturating_sub(1).max(128).ilog2().saturating_sub(2);
-    bytes.div_ceil(step).saturating_mul(step)
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Shape, allocated};
-
-    #[test]
-    fn classes_are_those_of_jemalloc() {
-        let given =
-            [(129, 160), (160, 160), (500, 512), (513, 640), (8_192, 8_192), (8_193, 10_240), (700_000, 786_432)];
-        for (bytes, class) in given {
-            assert_eq!(allocated(bytes), class);
-        }
-    }
 
     #[test]
     fn small_shapes_fill_their_classes() {

@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use super::page::{Page, u64_at};
 use super::shape::{Levels, Shape};
+use crate::page::{Page, u64_at};
 
 /// The sums, to read.
 #[derive(Clone, Copy)]
@@ -153,7 +153,7 @@ fn clear_level(page: &mut Page<'_>, levels: &Levels, level: usize, cells: Range<
 #[cfg(test)]
 mod tests {
     use super::{Sums, add, clear};
-    use crate::sliding_log::page::Page;
+    use crate::page::Page;
     use crate::sliding_log::shape::Shape;
 
     /// Numbers that look random: an LCG's high bits.

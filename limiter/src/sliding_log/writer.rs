@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::block::{self, Entry};
 use super::head::Head;
-use super::page::{Page, Touched};
 use super::ring::Ring;
 use super::shape::Shape;
 use super::sums;
+use crate::page::{Page, Touched};
 
 /// A log to change.
 pub(super) struct Writer<'a> {

@@ -51,6 +51,9 @@ pub struct Call {
     #[serde(default)]
     cost: Value,
     key: Option<String>,
+    /// Of a concurrency limit: what is done to a place, and whose it is.
+    op: Option<String>,
+    holder: Option<String>,
 }
 
 /// An algorithm as this project names them. What the casebook calls GCRA is a token bucket here.
@@ -62,6 +65,8 @@ pub enum Kind {
     TokenBucket,
     LeakyBucket,
     Concurrency,
+    /// Not one that decides: a place of a concurrency limit is given back.
+    Release,
 }
 
 /// A call as a client sends it: nothing in it has been read as a number.
@@ -74,6 +79,8 @@ pub struct Request {
     /// The window or the rate.
     pub pace: String,
     pub cost: String,
+    /// Of a concurrency limit.
+    pub holder: String,
 }
 
 const fn once() -> usize {
@@ -133,11 +140,13 @@ impl Call {
                 let burst = self.params["max_burst"].as_u64().expect("a burst");
                 (Kind::TokenBucket, (burst + 1).to_string(), self.rate("count", "period_ms"))
             }
+            "concurrency" if self.op.as_deref() == Some("release") => (Kind::Release, String::new(), String::new()),
             "concurrency" => (Kind::Concurrency, self.param("limit"), self.param("lease_ms") + "ms"),
             other => panic!("the casebook has no algorithm {other}"),
         };
         let key = unescape(self.key.as_deref().unwrap_or(Self::KEY));
-        Request { kind, key, most, pace, cost: text(&self.cost) }
+        let cost = if self.cost.is_null() { "1".to_owned() } else { text(&self.cost) };
+        Request { kind, key, most, pace, cost, holder: self.holder.clone().unwrap_or_default() }
     }
 
     fn param(&self, name: &str) -> String {

@@ -2,19 +2,27 @@
 
 use std::collections::HashMap;
 
+use rl_limiter::concurrency::{self, MOST_HOLDERS};
 use rl_limiter::layout::Stored;
 use rl_limiter::quantity::ArgumentError;
 use rl_limiter::{
-    Capacity, Cost, Decision, FixedWindow, LeakyBucket, Limit, Limiter, Micros, Rate, RetryAfter, SlidingLog,
-    SlidingWindow, TokenBucket, Window,
+    Capacity, Concurrency, Cost, Decision, FixedWindow, LeakyBucket, Limit, Limiter, Micros, Name, Plan, Rate,
+    RetryAfter, SlidingLog, SlidingWindow, TokenBucket, Window,
 };
 
 use super::case::{Kind, Request};
 use super::expectation::{NEVER, Reply};
 
 /// What there is of the casebook's algorithms.
-pub const BUILT: [Kind; 5] =
-    [Kind::FixedWindow, Kind::SlidingWindow, Kind::SlidingLog, Kind::TokenBucket, Kind::LeakyBucket];
+pub const BUILT: [Kind; 7] = [
+    Kind::FixedWindow,
+    Kind::SlidingWindow,
+    Kind::SlidingLog,
+    Kind::TokenBucket,
+    Kind::LeakyBucket,
+    Kind::Concurrency,
+    Kind::Release,
+];
 
 /// States by key. Nothing is kept of a state but its bytes.
 #[derive(Clone)]
@@ -46,8 +54,12 @@ impl Shelf {
             Kind::TokenBucket => self.decide(TokenBucket::new(capacity()?, rate()?), request, now),
             Kind::LeakyBucket => self.decide(LeakyBucket::new(capacity()?, rate()?), request, now),
             Kind::SlidingLog => self.decide_log(SlidingLog::new(limit()?, window()?), request, now),
+            Kind::Concurrency => {
+                let ttl = Window::parse("ttl", request.pace.as_bytes()).map_err(refused)?;
+                self.decide_place(Concurrency::new(limit()?, ttl), request, now)
+            }
+            Kind::Release => self.release(request, now),
             // Another algorithm goes here and into `BUILT`; the test then tells which cases it frees.
-            Kind::Concurrency => panic!("{:?} is not built", request.kind),
         }
     }
 
@@ -76,15 +88,53 @@ impl Shelf {
         };
         let outcome = limiter.decide(log, now, cost, u32::MAX).map_err(|full| format!("ERR {full:?}"))?;
         if let Some(plan) = outcome.next {
-            let mut bytes = self.bytes(&request.key).unwrap_or_default().to_vec();
-            if plan.fits() {
-                plan.carry_out(&mut bytes);
-            } else {
-                bytes = plan.make(&bytes);
-            }
-            self.states.insert(request.key.clone(), bytes);
+            self.carry_out(&request.key, &plan);
         }
         Ok(Reply::Decision(integers(outcome.decision)))
+    }
+
+    fn decide_place(&mut self, limiter: Concurrency, request: &Request, now: Micros) -> Result<Reply, String> {
+        let cost = Cost::parse("cost", request.cost.as_bytes()).map_err(refused)?;
+        let holder = Name::parse("holder", request.holder.as_bytes()).map_err(refused)?;
+        let asked = concurrency::Request { cost, ..concurrency::Request::of(holder) };
+        let holders = self.holders(&request.key, now)?;
+        let outcome = limiter.decide(holders, now, asked, MOST_HOLDERS).map_err(|full| format!("ERR {full:?}"))?;
+        if let Some(plan) = outcome.next {
+            self.carry_out(&request.key, &plan);
+        }
+        Ok(Reply::Decision(integers(outcome.decision)))
+    }
+
+    fn release(&mut self, request: &Request, now: Micros) -> Result<Reply, String> {
+        let holder = Name::parse("holder", request.holder.as_bytes()).map_err(refused)?;
+        let released = self.holders(&request.key, now)?.map(|holders| holders.release(now, holder));
+        let (units, plan) = released.unwrap_or((0, None));
+        if let Some(plan) = plan {
+            self.carry_out(&request.key, &plan);
+        }
+        Ok(Reply::Plain(units.into()))
+    }
+
+    fn holders(&mut self, key: &[u8], now: Micros) -> Result<Option<concurrency::State<'_>>, String> {
+        match self.stored(key, now)? {
+            Some(other) if other.is_unused(now) => Ok(None),
+            Some(Stored::Concurrency(holders)) => Ok(Some(holders)),
+            Some(other) => Err(wrong_type(other.kind())),
+            None => Ok(None),
+        }
+    }
+
+    fn carry_out(&mut self, key: &[u8], plan: &impl Plan) {
+        let mut bytes = self.states.remove(key).unwrap_or_default();
+        if plan.leaves_nothing() {
+            return;
+        }
+        if plan.fits() {
+            plan.carry_out(&mut bytes);
+        } else {
+            bytes = plan.make(&bytes);
+        }
+        self.states.insert(key.to_vec(), bytes);
     }
 
     /// What a look with the remembered parameters is told, if there is something to look at.
@@ -110,7 +160,7 @@ impl Shelf {
 
     fn stored(&mut self, key: &[u8], now: Micros) -> Result<Option<Stored<'_>>, String> {
         if self.collects
-            && self.bytes(key).is_some_and(|bytes| Stored::read(bytes).is_ok_and(|it| unused_at(&it) <= now))
+            && self.bytes(key).is_some_and(|bytes| Stored::read(bytes).is_ok_and(|it| unused_at(&it, now) <= now))
         {
             self.states.remove(key);
         }
@@ -118,10 +168,11 @@ impl Shelf {
     }
 }
 
-fn unused_at(stored: &Stored<'_>) -> Micros {
+fn unused_at(stored: &Stored<'_>, now: Micros) -> Micros {
     match stored {
         Stored::State(state) => state.unused_at(),
         Stored::SlidingLog(log) => log.unused_at(),
+        Stored::Concurrency(holders) => holders.unused_at(now),
     }
 }
 

@@ -88,7 +88,8 @@ fn check_rules(
     let takes = request.cost != "0";
     let may_write = match reply {
         Reply::Decision(fields) => takes && (fields[ALLOWED] == 1 || clock_went_back),
-        _ => false,
+        Reply::Plain(units) => *units != 0,
+        Reply::Error(_) => false,
     };
     if !may_write && before.bytes(&request.key) != after.bytes(&request.key) {
         return Err(format!("{reply:?} wrote"));

@@ -20,15 +20,20 @@ pub fn command(kind: Kind) -> Option<&'static str> {
         Kind::TokenBucket => Some("RL.TOKENBUCKET"),
         Kind::LeakyBucket => Some("RL.LEAKY"),
         Kind::SlidingLog => Some("RL.SLIDINGLOG"),
-        // A command goes here when it is there; the test then tells which cases it frees.
-        Kind::Concurrency => None,
+        Kind::Concurrency => Some("RL.CONCURRENT"),
+        Kind::Release => Some("RL.RELEASE"),
     }
 }
 
 /// The words of a call.
 pub fn words(request: &Request) -> redis::Cmd {
     let mut words = redis::cmd(command(request.kind).expect("a command that is there"));
-    words.arg(&request.key).arg(&request.most).arg(&request.pace).arg(&request.cost);
+    words.arg(&request.key);
+    match request.kind {
+        Kind::Release => words.arg(&request.holder),
+        Kind::Concurrency => words.arg(&request.most).arg(&request.pace).arg(&request.holder).arg(&request.cost),
+        _ => words.arg(&request.most).arg(&request.pace).arg(&request.cost),
+    };
     words
 }
 

@@ -5,12 +5,12 @@
 use std::ops::Range;
 
 /// The eight bytes at `at` as an integer; 0 if they are not all there.
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     at.checked_add(8).and_then(|end| bytes.get(at..end)?.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 
 /// The four bytes at `at` as an integer; 0 if they are not all there.
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     at.checked_add(4).and_then(|end| bytes.get(at..end)?.try_into().ok()).map_or(0, u32::from_le_bytes)
 }
 
@@ -56,26 +56,26 @@ impl Touched {
 }
 
 /// Bytes to write to.
-pub(super) struct Page<'a> {
+pub(crate) struct Page<'a> {
     bytes: &'a mut [u8],
     touched: Touched,
 }
 
 impl<'a> Page<'a> {
-    pub(super) fn new(bytes: &'a mut [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a mut [u8]) -> Self {
         Self { bytes, touched: Touched::default() }
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes
     }
 
-    pub(super) fn touched(self) -> Touched {
+    pub(crate) fn touched(self) -> Touched {
         self.touched
     }
 
     /// Puts `new` at `at`. What is there already isn't touched.
-    pub(super) fn put(&mut self, at: usize, new: &[u8]) {
+    pub(crate) fn put(&mut self, at: usize, new: &[u8]) {
         let Some(end) = at.checked_add(new.len()) else { return };
         if let Some(old) = self.bytes.get_mut(at..end)
             && old != new
@@ -85,7 +85,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    pub(super) fn put_u64(&mut self, at: usize, value: u64) {
+    pub(crate) fn put_u64(&mut self, at: usize, value: u64) {
         self.put(at, &value.to_le_bytes());
     }
 }

@@ -1,0 +1,43 @@
+//! `RL.CONCURRENT key limit ttl holder [cost] [XX]`
+
+use rl_limiter::concurrency::Request;
+use rl_limiter::{Concurrency, Cost, TooManyHolders};
+
+use super::MAX_HOLDERS;
+use super::args::Args;
+use super::reply;
+use super::store::{Change, Slot};
+use crate::server::{Call, Error, Handler, Mode};
+
+/// The concurrency limit.
+pub struct Concurrent;
+
+impl Handler for Concurrent {
+    fn run(call: &mut Call<'_>) -> Result<(), Error> {
+        let args = Args::of(call, 7)?;
+        let limiter = Concurrency::new(args.limit(2)?, args.ttl(3)?);
+        let holder = args.holder(4)?;
+        let (cost, renew_only) = if args.is_last_and_xx(5) { (Cost::ONE, true) } else { (args.cost(5)?, args.xx(6)?) };
+        let request = Request { holder, cost, renew_only };
+
+        let decision = {
+            let mut slot = Slot::open(call, Mode::Change)?;
+            let (now, most) = (slot.now(), MAX_HOLDERS.get());
+            let holders = slot.load_holders()?;
+            let (plan, decision) = match limiter.decide(holders, now, request, usize::try_from(most).unwrap_or(0)) {
+                Ok(outcome) => (outcome.next, Ok(outcome.decision)),
+                // Whatever the answer, no place is held for longer than its ttl from now.
+                Err(TooManyHolders) => (
+                    holders.and_then(|holders| holders.seen_from(now)),
+                    Err(Error::formatted(format_args!("ERR there are too many holders: rl.max-holders is {most}"))),
+                ),
+            };
+            if let Some(plan) = plan {
+                slot.change(&Change::Holders(plan))?;
+            }
+            decision?
+        };
+        reply::decision(call, decision);
+        Ok(())
+    }
+}
