@@ -13,6 +13,14 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(any(
+    lease_without_capacity_rule,
+    lease_without_latest_expiry,
+    lease_without_sequence,
+    lease_without_piecewise_refill
+))]
+compile_error!("no module is built without a rule of the lease: these flags are for the limiters' tests");
+
 pub mod command;
 pub mod server;
 

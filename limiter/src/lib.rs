@@ -32,6 +32,7 @@
 //! | [`several`] | several limits in one call: all or nothing |
 //! | [`share`] | what remains of a limit as an exact fraction |
 //! | [`plan`] | changes to states that are too big to be values |
+//! | [`lease`] | slices of a token bucket for nodes that decide alone until theirs is used up |
 //! | [`layout`] | states as bytes, which trusts none of them |
 
 #![forbid(unsafe_code)]
@@ -42,6 +43,7 @@ pub mod decision;
 pub mod fixed_window;
 pub mod layout;
 pub mod leaky_bucket;
+pub mod lease;
 pub mod limiter;
 mod page;
 pub mod plan;

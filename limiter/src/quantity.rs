@@ -15,6 +15,12 @@ pub struct ArgumentError {
     allowed: &'static str,
 }
 
+impl ArgumentError {
+    pub(crate) const fn new(argument: &'static str, allowed: &'static str) -> Self {
+        Self { argument, allowed }
+    }
+}
+
 impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} must be {}", self.argument, self.allowed)
@@ -43,6 +49,11 @@ impl Units {
     /// `None` above 2^53 − 1.
     pub const fn new(units: u64) -> Option<Self> {
         if units <= MAX_EXACT { Some(Self(units)) } else { None }
+    }
+
+    /// So many, or 2^53 − 1 if that is less.
+    pub(crate) fn saturating(units: u64) -> Self {
+        Self(units.min(MAX_EXACT))
     }
 
     /// The number.

@@ -53,12 +53,12 @@ impl TokenBucket {
     }
 
     /// So many tokens in parts.
-    fn parts(self, tokens: u64) -> u128 {
+    pub(crate) fn parts(self, tokens: u64) -> u128 {
         u128::from(tokens) * u128::from(self.rate.micros())
     }
 
     /// Parts that flow back in so many microseconds.
-    fn refill(self, micros: u64) -> u128 {
+    pub(crate) fn refill(self, micros: u64) -> u128 {
         u128::from(self.rate.units()) * u128::from(micros)
     }
 
@@ -176,6 +176,11 @@ impl State {
         plausible.then_some(Self { limiter, last, spent })
     }
 
+    /// A state from a level that a bucket of these parameters has.
+    pub(crate) const fn at_level(limiter: TokenBucket, last: Micros, spent: u128) -> Self {
+        Self { limiter, last, spent }
+    }
+
     /// The time of the last call that took something.
     pub const fn last(&self) -> Micros {
         self.last
@@ -204,6 +209,11 @@ impl State {
             self.converted(limiter).saturating_sub(limiter.refill(elapsed))
         };
         (spent, until_unused)
+    }
+
+    /// What was spent at the last call, as a call with the parameters `limiter` sees it.
+    pub(crate) fn spent_as(&self, limiter: TokenBucket) -> u128 {
+        if self.limiter == limiter { self.spent } else { self.converted(limiter) }
     }
 
     /// What was spent at the last call, in the parts of `limiter`: rounded up, so against the caller and by less than one of
@@ -257,12 +267,12 @@ impl LimiterState for State {
     }
 }
 
-fn saturate(value: u128) -> u64 {
+pub(crate) fn saturate(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 /// `a / b`, rounded down. Most amounts fit 64 bits, where the processor divides in one instruction.
-fn div_floor(a: u128, b: u128) -> u128 {
+pub(crate) fn div_floor(a: u128, b: u128) -> u128 {
     match (u64::try_from(a), u64::try_from(b)) {
         (Ok(a), Ok(b)) => u128::from(a / b),
         _ => a / b,
@@ -270,7 +280,7 @@ fn div_floor(a: u128, b: u128) -> u128 {
 }
 
 /// `a / b`, rounded up.
-fn div_ceil(a: u128, b: u128) -> u128 {
+pub(crate) fn div_ceil(a: u128, b: u128) -> u128 {
     match (u64::try_from(a), u64::try_from(b)) {
         (Ok(a), Ok(b)) => u128::from(a.div_ceil(b)),
         _ => a.div_ceil(b),

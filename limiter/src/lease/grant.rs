@@ -1,0 +1,208 @@
+//! What a call gets.
+
+use super::ask::Ask;
+use super::bucket::{Change, LeasedBucket, Own, Seen};
+use super::refill::{Held, Level, millis};
+use super::row::{MAX_ROWS, Row, Rows};
+use crate::decision::RetryAfter;
+use crate::limiter::LimiterState;
+use crate::quantity::{Cost, MAX_EXACT, Micros};
+use crate::token_bucket::{State, TokenBucket, saturate};
+
+/// The answer to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The tokens that the node may now call its own, those that it said it has among them.
+    pub holding: u64,
+    /// The tokens that are free, rounded down.
+    pub free: u64,
+    /// The tokens in live rows.
+    pub outstanding: u64,
+    /// When to ask again: 0 if something was granted or nothing asked for.
+    pub retry_after: RetryAfter,
+    /// Milliseconds, rounded down, until the node's row is forfeited; 0 without a row.
+    pub ttl: u64,
+    /// The live rows.
+    pub nodes: u64,
+}
+
+/// An answer, and what the call makes of the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leased {
+    /// The answer to the node.
+    pub answer: Answer,
+    /// What to do with the state; `None` leaves it as it is.
+    pub change: Option<Change>,
+}
+
+/// What a node that asks for tokens gets.
+struct Grant {
+    tokens: u64,
+    retry_after: RetryAfter,
+    put_off: bool,
+}
+
+impl TokenBucket {
+    /// Hears what a node has and grants what it wants, as far as there is, to a bucket of these parameters.
+    ///
+    /// A node gets at most half of what is free, shared among the live nodes, but `min` if there is as much: so none takes
+    /// everything, and grants shrink to 1 as the budget ends. If there is less than `min` and refill reaches it within the
+    /// ttl, the node is put off until then, once in a row.
+    pub fn lease<R: Rows>(self, state: Option<&LeasedBucket<R>>, now: Micros, ask: &Ask<'_>) -> Leased {
+        let seen = Seen::of(state, now);
+        let own = seen.find(ask.node);
+        match own {
+            Some((_, row)) if is_old(ask, &row) => told_again(&seen, now, &row),
+            None if ask.want == Cost::ZERO => self.unchanged(&seen, RetryAfter::Millis(0)),
+            None if seen.live >= MAX_ROWS => self.unchanged(&seen, self.until_a_row_is_free(&seen, now)),
+            // An unused bucket would have no parameters to remember.
+            None if seen.state.is_none() && self.admits_nothing() => self.unchanged(&seen, RetryAfter::Never),
+            _ => self.accept(&seen, now, ask, own),
+        }
+    }
+
+    fn admits_nothing(self) -> bool {
+        self.capacity() == Cost::ZERO
+    }
+
+    fn accept<R: Rows>(self, seen: &Seen<'_, R>, now: Micros, ask: &Ask<'_>, own: Option<(usize, Row)>) -> Leased {
+        // A capacity of 0 is never remembered: what the node reports goes to the bucket that is.
+        let remembered = seen.state.map(|state| state.bucket().limiter());
+        let by = remembered.filter(|_| self.admits_nothing()).unwrap_or(self);
+        let mut level = seen.level(by);
+
+        let (at, old) = own.unzip();
+        let held = old.map_or(0, |row| row.held.get());
+        let have = ask.have.get().min(held);
+        level.leave(held - have);
+        level.give_back(have.saturating_sub(ask.want.get()));
+        let kept = have.min(ask.want.get());
+
+        let until = old.map_or(now, |row| row.expires).max(now.plus(ask.ttl.as_micros()));
+        let until = if cfg!(lease_without_latest_expiry) { now.plus(ask.ttl.as_micros()) } else { until };
+        let leaves = ask.want == Cost::ZERO;
+        let nodes = seen.live + usize::from(own.is_none()) - usize::from(leaves);
+        let asked = ask.want.get().saturating_sub(have);
+        let was_put_off = old.is_some_and(|row| row.put_off);
+        let grant = if asked == 0 {
+            Grant { tokens: 0, retry_after: RetryAfter::Millis(0), put_off: false }
+        } else if self.admits_nothing() {
+            Grant { tokens: 0, retry_after: RetryAfter::Never, put_off: false }
+        } else {
+            let rows = || {
+                let mut rows = seen.held(at);
+                rows.push(Held { until, tokens: kept });
+                rows
+            };
+            self.grant(level, asked, ask, nodes, was_put_off, rows)
+        };
+        level.grant(grant.tokens);
+
+        let row = Row {
+            held: Cost::saturating(kept + grant.tokens),
+            ttl: u32::try_from(until.since(now)).unwrap_or(u32::MAX),
+            expires: until,
+            seq: ask.seq,
+            put_off: grant.put_off,
+        };
+        let own = match at {
+            Some(at) if leaves => Own::Removed(at),
+            Some(at) => Own::Replaced(at, row),
+            None => Own::Added(row),
+        };
+        let change = seen.change(State::at_level(by, now, level.spent()), own);
+        let answer = Answer {
+            holding: row.held.get(),
+            free: if self.admits_nothing() { 0 } else { level.free() },
+            outstanding: level.outstanding().min(MAX_EXACT),
+            retry_after: grant.retry_after,
+            ttl: if leaves { 0 } else { until.since(now) / 1_000 },
+            nodes: count(nodes),
+        };
+        Leased { answer, change: Some(change) }
+    }
+
+    /// What a node gets that asks for `asked` more tokens, at least one. `rows` are the live ones, its own among them.
+    fn grant(
+        self,
+        level: Level,
+        asked: u64,
+        ask: &Ask<'_>,
+        nodes: usize,
+        was_put_off: bool,
+        rows: impl Fn() -> Vec<Held>,
+    ) -> Grant {
+        let least = ask.min.get().min(asked);
+        let until = |tokens| self.most_spent_with(tokens).map(|most| level.micros_until(most, &rows()));
+        if level.free() < least && !was_put_off {
+            let wait = until(least).filter(|wait| *wait <= ask.ttl.as_micros().into());
+            if let Some(wait) = wait {
+                return Grant { tokens: 0, retry_after: RetryAfter::Millis(millis(wait)), put_off: true };
+            }
+        }
+        let share = 2 * u128::from(count(nodes)) * u128::from(self.rate().micros());
+        let share = saturate(level.free_parts().div_ceil(share));
+        let tokens = asked.min(share.max(least)).min(level.free());
+        let retry_after = match tokens {
+            0 => until(1).map_or(RetryAfter::Never, |wait| RetryAfter::Millis(millis(wait))),
+            _ => RetryAfter::Millis(0),
+        };
+        Grant { tokens, retry_after, put_off: false }
+    }
+
+    /// The most parts that are spent while so many tokens are free; `None` if they never are.
+    fn most_spent_with(self, free: u64) -> Option<u128> {
+        self.capacity().get().checked_sub(free).map(|spent| self.parts(spent))
+    }
+
+    /// When a node gets a row, and a token: it would not be granted one without the other.
+    fn until_a_row_is_free<R: Rows>(self, seen: &Seen<'_, R>, now: Micros) -> RetryAfter {
+        let Some(most) = self.most_spent_with(1) else { return RetryAfter::Never };
+        let until_a_token = seen.micros_until(seen.level(self), most);
+        let until_a_row = u128::from(seen.first.since(now));
+        RetryAfter::Millis(millis(until_a_token.max(until_a_row).min(seen.micros_until_unused())))
+    }
+
+    /// The answer to a call of a node without a row that gets none.
+    fn unchanged<R: Rows>(self, seen: &Seen<'_, R>, retry_after: RetryAfter) -> Leased {
+        let level = seen.level(self);
+        let answer = Answer {
+            holding: 0,
+            free: level.free(),
+            outstanding: level.outstanding().min(MAX_EXACT),
+            retry_after,
+            ttl: 0,
+            nodes: count(seen.live),
+        };
+        Leased { answer, change: seen.restamped() }
+    }
+}
+
+/// Whether a call is a repeated or late one: the row already knows of it, or of a newer one.
+fn is_old(ask: &Ask<'_>, row: &Row) -> bool {
+    ask.seq <= row.seq && !cfg!(lease_without_sequence)
+}
+
+/// The answer to a repeated or late call: from the row, by the remembered parameters. A node that holds nothing is told when it
+/// would get a token.
+fn told_again<R: Rows>(seen: &Seen<'_, R>, now: Micros, row: &Row) -> Leased {
+    let limiter = seen.state.map(|state| state.bucket().limiter());
+    let level = limiter.map(|limiter| seen.level(limiter));
+    let wait = match (limiter.and_then(|limiter| limiter.most_spent_with(1)), level) {
+        (Some(most), Some(level)) if row.held == Cost::ZERO => seen.micros_until(level, most),
+        _ => 0,
+    };
+    let answer = Answer {
+        holding: row.held.get(),
+        free: level.map_or(0, |level| level.free()),
+        outstanding: level.map_or(0, |level| level.outstanding()).min(MAX_EXACT),
+        retry_after: RetryAfter::Millis(millis(wait)),
+        ttl: row.expires.since(now) / 1_000,
+        nodes: count(seen.live),
+    };
+    Leased { answer, change: seen.restamped() }
+}
+
+fn count(rows: usize) -> u64 {
+    u64::try_from(rows).unwrap_or(u64::MAX)
+}
