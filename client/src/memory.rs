@@ -2,6 +2,7 @@
 
 use std::iter::zip;
 
+use rl_limiter::Plan as _;
 use rl_limiter::layout::{State, Stored};
 use rl_limiter::sliding_log::{self, Plan};
 use rl_limiter::{

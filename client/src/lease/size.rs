@@ -57,7 +57,7 @@ impl Size {
         let most = capacity / (2.0 * nodes);
         // A cast rounds down and saturates.
         let tokens = worth.max(1.0).min(most) as u64;
-        let least = (0.5 * (tokens as f64).min(rate * length / nodes)) as u64;
+        let least = (tokens as f64).min(rate * length / nodes) as u64;
         let length = Duration::from_secs_f64(length);
         let ttl = (4 * length).clamp(TTL.0, TTL.1);
         Self { length, tokens, least, ttl, worth, per_node: capacity / nodes }
@@ -159,7 +159,7 @@ mod tests {
             prop_assert!(Duration::from_millis(500) <= size.ttl && size.ttl <= Duration::from_secs(5));
             let all = u128::from(size.tokens) * u128::from(nodes.max(1));
             prop_assert!(size.tokens <= 1 || all <= u128::from(capacity / 2) + u128::from(nodes) , "{all} of {capacity}");
-            prop_assert!(size.tokens > 0 || capacity < 2 * nodes.max(1) || !size.pays(true));
+            prop_assert!(size.tokens > 0 || capacity < nodes.max(1).saturating_mul(2) || !size.pays(true));
             prop_assert!(size.least <= size.tokens / 2 + 1);
             let refilled = bucket.rate().units() as f64 * size.length.as_secs_f64() * 1e6 / bucket.rate().micros() as f64;
             prop_assert!(refilled <= capacity as f64 / 4.0 + bucket.rate().units() as f64 / 1e3 / bucket.rate().micros() as f64 + 1e-6);
