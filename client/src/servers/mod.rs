@@ -46,7 +46,7 @@ impl<'a> Command<'a> {
     }
 }
 
-/// The integers of a reply.
+/// The integers of a reply, or the one that it is.
 #[derive(Default)]
 pub(crate) struct Reply(Vec<i64>);
 
@@ -63,6 +63,9 @@ pub(crate) struct Grant {
 
 impl Reply {
     fn read(value: &Value) -> Result<Option<Self>, Error> {
+        if let Value::Int(number) = value {
+            return Ok(Some(Self(vec![*number])));
+        }
         redis::from_redis_value_ref::<Option<Vec<i64>>>(value)
             .map(|numbers| numbers.map(Self))
             .map_err(|_| Error::new(ErrorKind::Rejected, "the reply is none of redis-rl"))

@@ -28,7 +28,7 @@ fn no_subject_is_told_where_the_module_is_missing() {
         let url = |server: &Server| format!("redis://127.0.0.1:{}", server.port());
         let secret = "sk_live_4242";
         for builder in [Limiter::builder(url(&server)), Limiter::cluster([url(&node)])] {
-            let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).connect_lazy().unwrap();
+            let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).without_fleet().connect_lazy().unwrap();
             for policy in policies() {
                 assert!(limiter.check(&policy, secret).await.is_unavailable());
                 let errors = [
@@ -68,7 +68,7 @@ fn a_server_that_was_replaced_is_no_longer_told_to_be_left_alone() {
         let server = Server::new();
         let sentinel = FakeSentinel::that_says(gone);
         let builder = Limiter::sentinel([sentinel.url()], "main").deadline(Duration::from_millis(250));
-        let limiter = builder.on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap();
+        let limiter = builder.on_outage(Outage::Closed).nodes(1).without_fleet().connect_lazy().unwrap();
         open_the_breaker(&limiter).await;
         sentinel.says(server.port());
         let began = Instant::now();
