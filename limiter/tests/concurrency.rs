@@ -543,6 +543,19 @@ fn bytes_that_lie_do_no_harm() {
     }
 }
 
+/// What servers have stored stays readable, so this never changes; another layout is another version.
+#[test]
+fn version_1_is_these_bytes() {
+    let mut key = Key::default();
+    key.take((10, 60_000_000), 0x0102_0304_0506, "a", 3);
+    key.take((0x0807_0605_0403_02, 1_000_000), 0x0102_0304_0506, "a-name", 0x0F_0102);
+    let hex: String = key.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let head = "f54c0160".to_owned() + "0203040506070800" + "02000103";
+    let first = "6100000000000000".to_owned() + "0300000000000001" + "0087930300000000" + "068c970602010000";
+    let second = "612d6e616d650000".to_owned() + "02010f0000000006" + "40420f0000000000" + "4647130302010000";
+    assert_eq!(hex, head + &first + &second + &"00".repeat(key.bytes.len() - ROWS - 2 * ROW));
+}
+
 #[test]
 fn what_is_no_state_is_refused() {
     let mut key = Key::default();

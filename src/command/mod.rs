@@ -102,7 +102,7 @@ pub const TABLE: [Command; 11] = [
     Command {
         name: c"rl.concurrent",
         arity: -5,
-        summary: c"Takes or renews a holder's place: at most `limit` units held at once, each for `ttl` unless renewed.",
+        summary: c"Decides who holds a place: at most `limit` units at once, each for `ttl` unless it is renewed or released.",
         complexity: c"O(n), n the holders",
         arguments: &[KEY, LIMIT, TTL, HOLDER, COST, RENEW_ONLY],
         entry_point: EntryPoint::of::<concurrent::Concurrent>(),

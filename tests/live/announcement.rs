@@ -45,6 +45,7 @@ fn the_reference_has_each_command_with_its_syntax() {
             let name = argument.name.to_str().unwrap();
             let words = match argument.kind {
                 ArgumentKind::TextAfter(keyword) => format!("{} {name}", keyword.to_str().unwrap()),
+                ArgumentKind::Keyword(keyword) => keyword.to_str().unwrap().to_owned(),
                 _ => name.to_owned(),
             };
             syntax += &if argument.optional { format!(" [{words}]") } else { format!(" {words}") };
@@ -106,6 +107,8 @@ fn the_server_knows_what_the_reference_promises() {
         ("rl.slidinglog", -4, writes),
         ("rl.tokenbucket", -4, writes),
         ("rl.leaky", -4, writes),
+        ("rl.concurrent", -5, writes),
+        ("rl.release", 3, writes),
         ("rl.peek", -2, looks),
         ("rl.refund", -3, writes),
         ("rl.debit", 5, writes),
@@ -137,6 +140,8 @@ fn arguments_are_described_with_type_and_whether_they_can_be_left_out() {
         ("rl.slidinglog", "key:key:0 limit:integer window:string cost:integer?"),
         ("rl.tokenbucket", "key:key:0 capacity:integer rate:string cost:integer?"),
         ("rl.leaky", "key:key:0 capacity:integer rate:string cost:integer?"),
+        ("rl.concurrent", "key:key:0 limit:integer ttl:string holder:string cost:integer? XX renew-only:pure-token?"),
+        ("rl.release", "key:key:0 holder:string"),
         ("rl.peek", "key:key:0 cost:integer?"),
         ("rl.refund", "key:key:0 amount:integer AGE duration:string?"),
         ("rl.debit", "key:key:0 capacity:integer rate:string amount:integer"),

@@ -14,6 +14,7 @@ mod chain;
 mod clock_steps;
 mod cluster;
 mod commands;
+mod concurrent;
 mod crashes;
 mod failover;
 mod fleet;

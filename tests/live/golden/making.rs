@@ -68,6 +68,24 @@ fn fill_first(server: &mut Server, redis: &mut Connection) {
             server.clock().advance(170_003);
         }
     }
+    for line in [
+        "RL.CONCURRENT holders 10 1d a 4",
+        "RL.CONCURRENT holders 10 2d bb 3",
+        "RL.CONCURRENT holders:long 9007199254740991 30d a-holder-with-a-name-of-62-bytes-as-some-frameworks-make-them- 9007199254740000",
+        "RL.CONCURRENT holders:long 9007199254740991 9d b",
+        "RL.CONCURRENT holders:changed 20 1d a 9",
+        "RL.CONCURRENT holders:changed 20 1d b 9",
+    ] {
+        ask::<Value>(redis, line);
+        server.clock().advance(1_000_003);
+    }
+    for holder in 0..40 {
+        ask::<Value>(
+            redis,
+            &format!("RL.CONCURRENT holders:many 1000 {}d holder-{holder} {}", 1 + holder % 9, 1 + holder),
+        );
+        server.clock().advance(170_003);
+    }
 }
 
 /// What comes after. Returns the time at which all is done.
@@ -85,6 +103,11 @@ fn fill_second(server: &mut Server, redis: &mut Connection) -> i64 {
         "RL.LEAKY leaky:changed 9 1/50m 1",
         "RL.SLIDINGLOG log:joined 10 1d 2",
         "RL.SLIDINGLOG log:joined 10 1d 3",
+        "RL.CONCURRENT holders:changed 9 5h b 8",
+        "RL.RELEASE holders:many holder-7",
+        "RL.RELEASE holders:many holder-39",
+        "RL.CONCURRENT holders:many 1000 2d holder-5 2 XX",
+        "RL.CONCURRENT holders 10 2d bb 30",
     ] {
         ask::<Value>(redis, line);
     }
@@ -179,6 +202,17 @@ fn answer(server: &mut Server, redis: &mut Connection, saved_at: i64) -> Answers
         "RL.SLIDINGLOG log:changed 60 20m 8",
         "RL.REFUND log:joined 1",
         "RL.FIXED unused 5 1d 2",
+        "RL.CONCURRENT holders 10 1d c 3",
+        "RL.CONCURRENT holders 10 1d c 9",
+        "RL.CONCURRENT holders 10 1d c 3 XX",
+        "RL.CONCURRENT holders 10 1d bb 2",
+        "RL.CONCURRENT holders:long 9007199254740991 1d b 500",
+        "RL.RELEASE holders:long b",
+        "RL.CONCURRENT holders:changed 9 1d a 9",
+        "RL.CONCURRENT holders:changed 0 1d a 0",
+        "RL.CONCURRENT holders:many 700 1d another-holder 30",
+        "RL.CONCURRENT holders:many 900 1d holder-12 100",
+        "RL.RELEASE holders:many holder-13",
     ] {
         answers.ask(redis, line);
     }

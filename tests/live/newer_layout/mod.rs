@@ -22,6 +22,8 @@ fn states(server: &mut Server) -> Vec<Vec<u8>> {
         "RL.LEAKY state 10 1/d 4",
         "RL.LEAKY state 9007199254740991 1/d 4",
         "RL.SLIDINGLOG state 10 1d 4",
+        "RL.CONCURRENT state 10 1d holder 4",
+        "RL.CONCURRENT state 10 1d a-holder-with-a-longer-name 4",
     ];
     let mut states: Vec<Vec<u8>> = calls
         .map(|call| {
@@ -45,6 +47,8 @@ fn all_calls(redis: &mut Connection) -> Vec<String> {
     let call = |name: &String| match name.as_str() {
         "rl.fixed" | "rl.sliding" | "rl.slidinglog" => format!("{name} k 10 1d"),
         "rl.tokenbucket" | "rl.leaky" => format!("{name} k 10 1/d"),
+        "rl.concurrent" => "rl.concurrent k 10 1d holder".to_owned(),
+        "rl.release" => "rl.release k holder".to_owned(),
         "rl.debit" => "rl.debit k 10 1/d 1".to_owned(),
         "rl.refund" => "rl.refund k 1".to_owned(),
         "rl.peek" | "rl.inspect" => format!("{name} k"),
@@ -107,7 +111,7 @@ fn assert_refused(redis: &mut Connection, call: &str) {
 fn a_newer_layout_in_an_unknown_length_is_some_string_and_never_touched() {
     let server = Server::new();
     let mut redis = server.connect();
-    for length in [4, 30, 45, 104, 1_000] {
+    for length in [4, 30, 45, 105, 1_000] {
         let newer = [b"\xF5L\xFF\x10".as_slice(), &vec![7; length - 4]].concat();
         send_words::<()>(&mut redis, &[b"SET", b"k", &newer]).unwrap();
         let encoding: String = ask(&mut redis, "OBJECT ENCODING k");

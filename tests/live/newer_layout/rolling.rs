@@ -10,7 +10,7 @@ use super::builds::build;
 use crate::support::{Options, SECOND, Server, ask, decide, digest, error, module};
 
 /// The keys that are called in every round. Each has a twin that is called in the first round only.
-const KEYS: [&str; 9] = ["fixed", "sliding", "narrow", "wide", "reformed", "debt", "leaky", "log", "ring"];
+const KEYS: [&str; 10] = ["fixed", "sliding", "narrow", "wide", "reformed", "debt", "leaky", "log", "ring", "holders"];
 
 /// What a bucket is wide for.
 const WIDE: &str = "9007199254740991 1/36500d";
@@ -51,6 +51,8 @@ impl Pair {
             format!("RL.DEBIT {prefix}debt 100 1/d 20"),
             format!("RL.LEAKY {prefix}leaky 100 1/d 3"),
             format!("RL.SLIDINGLOG {prefix}log 100 1d 3"),
+            format!("RL.CONCURRENT {prefix}holders {limit} 1d holder-{} 3", self.round),
+            format!("RL.CONCURRENT {prefix}holders {limit} 1d holder-1 2"),
         ];
         lines.extend((0..150).map(|call| format!("RL.SLIDINGLOG {prefix}ring 100000 5m {}", 1 + call % 7)));
         lines.extend(["fixed", "sliding", "narrow", "log", "ring"].map(|key| format!("RL.REFUND {prefix}{key} 1")));
