@@ -22,6 +22,7 @@
 //! | 4 leaky bucket | 0, 1 | as a token bucket | time 8, level in parts 8 or 16 | 44, 52 |
 //! | 5 sliding window log | 0 | see [`sliding_log`] | | from 103 on |
 //! | 6 concurrency limit | 0 | limit 8 | a row for each holder | from 48 on |
+//! | 7 token bucket with leases | 0 | as a token bucket | time 8, spent parts 16, a row for each node | from 96 on |
 //!
 //! A holder's row has its name in a slot, then units (56 bits, the name's length in the high 8), ttl and expiry in µs; before all
 //! rows are how many there are (2 bytes), the words of a slot (1) and of the rest (1). The length says for how many there is room.
@@ -35,6 +36,7 @@ use crate::concurrency;
 use crate::decision::Decision;
 use crate::fixed_window::{self, FixedWindow};
 use crate::leaky_bucket;
+use crate::lease;
 use crate::limiter::{Fact, LimiterState, Refundable};
 use crate::quantity::{Age, Capacity, Cost, Limit, Micros, Rate, Window};
 use crate::sliding_log;
@@ -56,6 +58,7 @@ const SLIDING_WINDOW: u8 = 0x30;
 const LEAKY_BUCKET: u8 = 0x40;
 pub(crate) const SLIDING_LOG: u8 = 0x50;
 pub(crate) const CONCURRENCY: u8 = 0x60;
+pub(crate) const LEASES: u8 = 0x70;
 /// Added to the kind of a bucket whose amounts take more than 64 bits.
 const WIDE: u8 = 0x01;
 
@@ -139,12 +142,17 @@ pub enum Stored<'a> {
     SlidingLog(sliding_log::State<'a>),
     /// A concurrency limit.
     Concurrency(concurrency::State<'a>),
+    /// A token bucket of which nodes hold slices.
+    Leases(lease::State<'a>),
 }
 
 impl<'a> Stored<'a> {
     /// Whether something stored may have this length. Says "no" to most strings that are none without a look at their bytes.
     pub fn has_length(length: usize) -> bool {
-        LENGTHS.contains(&length) || concurrency::State::has_length(length) || sliding_log::State::has_length(length)
+        LENGTHS.contains(&length)
+            || concurrency::State::has_length(length)
+            || lease::State::has_length(length)
+            || sliding_log::State::has_length(length)
     }
 
     /// Reads what is stored.
@@ -154,6 +162,7 @@ impl<'a> Stored<'a> {
         }
         match kind_of(bytes)? {
             SLIDING_LOG => sliding_log::State::read(bytes).map(Self::SlidingLog).ok_or(Unreadable::NoLimiter),
+            LEASES => lease::State::read(bytes).map(Self::Leases).ok_or(Unreadable::NoLimiter),
             CONCURRENCY => concurrency::State::read(bytes).map(Self::Concurrency).ok_or(Unreadable::NoLimiter),
             _ => Err(Unreadable::NoLimiter),
         }
@@ -165,6 +174,7 @@ impl<'a> Stored<'a> {
             Self::State(state) => state.kind(),
             Self::SlidingLog(_) => "sliding window log",
             Self::Concurrency(_) => "concurrency",
+            Self::Leases(_) => "token bucket",
         }
     }
 
@@ -174,6 +184,7 @@ impl<'a> Stored<'a> {
             Self::State(state) => state.is_unused(now),
             Self::SlidingLog(log) => log.is_unused(now),
             Self::Concurrency(holders) => holders.is_unused(now),
+            Self::Leases(leases) => leases.is_unused(now),
         }
     }
 
@@ -183,6 +194,7 @@ impl<'a> Stored<'a> {
             Self::State(state) => state.describe(tell),
             Self::SlidingLog(log) => log.describe(tell),
             Self::Concurrency(holders) => holders.describe(now, tell),
+            Self::Leases(leases) => leases.describe(now, tell),
         }
     }
 
@@ -192,6 +204,7 @@ impl<'a> Stored<'a> {
             Self::State(state) => state.peek(now, cost),
             Self::SlidingLog(log) => log.peek(now, cost),
             Self::Concurrency(holders) => holders.peek(now, cost),
+            Self::Leases(leases) => leases.peek(now, cost),
         }
     }
 }

@@ -31,8 +31,8 @@
 //! | [`fixed_window`], [`sliding_window`], [`sliding_log`], [`token_bucket`], [`leaky_bucket`], [`concurrency`] | the algorithms, one a file |
 //! | [`several`] | several limits in one call: all or nothing |
 //! | [`share`] | what remains of a limit as an exact fraction |
-//! | [`plan`] | changes to states that are too big to be values |
 //! | [`lease`] | slices of a token bucket for nodes that decide alone until theirs is used up |
+//! | [`plan`] | changes to states that are too big to be values |
 //! | [`layout`] | states as bytes, which trusts none of them |
 
 #![forbid(unsafe_code)]

@@ -51,11 +51,6 @@ impl Units {
         if units <= MAX_EXACT { Some(Self(units)) } else { None }
     }
 
-    /// So many, or 2^53 − 1 if that is less.
-    pub(crate) fn saturating(units: u64) -> Self {
-        Self(units.min(MAX_EXACT))
-    }
-
     /// The number.
     pub const fn get(self) -> u64 {
         self.0

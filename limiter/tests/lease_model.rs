@@ -16,8 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use model::{Model, NEVER, Params, Said};
 use num_bigint::BigInt;
 use random::Random;
-use rl_limiter::lease::{Answer, Ask, Node, Seq, Ttl};
-use rl_limiter::{Age, Cost, Decision, Micros, Rate, RetryAfter, TokenBucket};
+use rl_limiter::lease::{Answer, Ask, Seq, Ttl};
+use rl_limiter::{Age, Cost, Decision, Micros, Name, Rate, RetryAfter, TokenBucket};
 use subject::Subject;
 
 /// Calls of a run.
@@ -114,7 +114,7 @@ impl Run {
             min: if self.random.one_in(2) { self.any_amount(most) } else { 0 },
         };
         let ask = Ask {
-            node: Node::new(&said.node).unwrap(),
+            node: Name::new(&said.node).unwrap(),
             seq: Seq::new(said.seq).unwrap(),
             have: cost(said.have),
             want: cost(said.want),
@@ -133,7 +133,7 @@ impl Run {
         }
         if self.random.one_in(8) {
             // At an expiry, or a microsecond off.
-            let next = self.subject.expiries().map(Micros::get).find(|at| *at > self.now);
+            let next = self.subject.expiries().into_iter().map(Micros::get).find(|at| *at > self.now);
             self.now = next.map_or(self.now, |at| at - 1 + self.random.below(3));
         }
         if self.conditions == Conditions::Stepping && self.random.one_in(6) {

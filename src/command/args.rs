@@ -1,5 +1,6 @@
 //! Arguments, read in place.
 
+use rl_limiter::lease::{Seq, Ttl};
 use rl_limiter::quantity::ArgumentError;
 use rl_limiter::{Age, Capacity, Cost, Limit, Name, Rate, Window};
 
@@ -66,6 +67,42 @@ impl<'a, 'c> Args<'a, 'c> {
                 Age::parse("AGE", age).map(Some).map_err(bad_argument)
             }
             _ => Err(Error::fixed(c"ERR only AGE and a duration may follow the amount")),
+        }
+    }
+
+    /// The node at `index`.
+    pub fn node(&self, index: usize) -> Result<Name<'c>, Error> {
+        self.required(index, |text| Name::parse("node", text))
+    }
+
+    /// The number of a node's call at `index`.
+    pub fn seq(&self, index: usize) -> Result<Seq, Error> {
+        self.required(index, |text| Seq::parse("seq", text))
+    }
+
+    /// The tokens that a node says it has, at `index`.
+    pub fn have(&self, index: usize) -> Result<Cost, Error> {
+        self.required(index, |text| Cost::parse("have", text))
+    }
+
+    /// The tokens that a node wants to have, at `index`.
+    pub fn want(&self, index: usize) -> Result<Cost, Error> {
+        self.required(index, |text| Cost::parse("want", text))
+    }
+
+    /// How long a node's row is kept, at `index`.
+    pub fn lease_ttl(&self, index: usize) -> Result<Ttl, Error> {
+        self.required(index, |text| Ttl::parse("ttl", text))
+    }
+
+    /// The tokens that follow the keyword `MIN` at `index`; 0 if the call ends before it.
+    pub fn min(&self, index: usize) -> Result<Cost, Error> {
+        match (self.0.argument(index), self.0.argument(index + 1)) {
+            (None, _) => Ok(Cost::ZERO),
+            (Some(keyword), Some(least)) if keyword.eq_ignore_ascii_case(b"MIN") => {
+                Cost::parse("MIN", least).map_err(bad_argument)
+            }
+            _ => Err(Error::fixed(c"ERR only MIN and an integer may follow the ttl")),
         }
     }
 

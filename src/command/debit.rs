@@ -4,7 +4,7 @@ use rl_limiter::TokenBucket;
 
 use super::args::Args;
 use super::reply;
-use super::store::{Change, Slot};
+use super::store::{Bucket, Change, Slot};
 use crate::server::{Call, Error, Handler, Mode};
 
 /// Takes from a token bucket whatever is there.
@@ -16,15 +16,25 @@ impl Handler for Debit {
         let limiter = TokenBucket::new(args.capacity(2)?, args.rate(3)?);
         let amount = args.amount(4)?;
 
-        let debit = {
+        let (decision, rest) = {
             let mut slot = Slot::open(call, Mode::Change)?;
-            let debit = limiter.debit(slot.load_kind()?, slot.now(), amount);
-            if let Some(next) = debit.next {
-                slot.change(&Change::Store(next.into()))?;
+            let now = slot.now();
+            let (decision, rest, change) = match slot.load_bucket()? {
+                Bucket::Plain(state) => {
+                    let debit = limiter.debit(state, now, amount);
+                    (debit.decision, debit.rest, debit.next.map(|next| Change::Store(next.into())))
+                }
+                Bucket::Leased(leases) => {
+                    let debit = leases.debit(limiter, now, amount);
+                    (debit.decision, debit.rest, debit.next.map(Change::Leases))
+                }
+            };
+            if let Some(change) = change {
+                slot.change(&change)?;
             }
-            debit
+            (decision, rest)
         };
-        reply::decision_and(call, debit.decision, debit.rest);
+        reply::decision_and(call, decision, rest);
         Ok(())
     }
 }

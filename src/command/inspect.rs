@@ -2,6 +2,7 @@
 
 use rl_limiter::concurrency::Place;
 use rl_limiter::layout::Stored;
+use rl_limiter::lease::Lease;
 use rl_limiter::{Cost, Fact, Micros};
 
 use super::args::Args;
@@ -43,6 +44,9 @@ fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
         Stored::Concurrency(holders) => {
             fields.push(("places", Field::Named(holders.places(now).take(MOST_ROWS).map(place).collect())));
         }
+        Stored::Leases(leases) => {
+            fields.push(("leases", Field::Named(leases.leases(now).take(MOST_ROWS).map(lease).collect())));
+        }
     }
     let told = stored.peek(now, Cost::ONE);
     fields.push(("remaining", Field::Integer(reply::integer(told.remaining))));
@@ -54,6 +58,13 @@ fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
 fn place(place: Place<'_>) -> (Vec<u8>, Vec<i64>) {
     let numbers = [place.units, place.ttl.div_ceil(1_000), place.expiry.get() / 1_000];
     (place.holder.to_vec(), numbers.map(reply::integer).to_vec())
+}
+
+/// The node, the tokens that it may have, its ttl in ms, the time in ms at which they are forfeited, and the number of its last call.
+fn lease(lease: Lease<'_>) -> (Vec<u8>, Vec<i64>) {
+    let row = lease.row;
+    let numbers = [row.held, row.ttl.div_ceil(1_000), row.expires.get() / 1_000, row.seq];
+    (lease.node.to_vec(), numbers.map(reply::integer).to_vec())
 }
 
 fn field(fact: Fact) -> Field {

@@ -8,6 +8,7 @@ mod debit;
 mod fixed;
 mod inspect;
 mod leaky;
+mod lease;
 mod lifetime;
 mod peek;
 mod refund;
@@ -32,6 +33,11 @@ const COST: Argument = Argument { name: c"cost", kind: ArgumentKind::Integer, op
 
 const AMOUNT: Argument = Argument { name: c"amount", kind: ArgumentKind::Integer, optional: false };
 const RENEW_ONLY: Argument = Argument { name: c"renew-only", kind: ArgumentKind::Keyword(c"XX"), optional: true };
+const NODE: Argument = Argument { name: c"node", kind: ArgumentKind::Text, optional: false };
+const SEQ: Argument = Argument { name: c"seq", kind: ArgumentKind::Integer, optional: false };
+const HAVE: Argument = Argument { name: c"have", kind: ArgumentKind::Integer, optional: false };
+const WANT: Argument = Argument { name: c"want", kind: ArgumentKind::Integer, optional: false };
+const MIN: Argument = Argument { name: c"least", kind: ArgumentKind::TextAfter(c"MIN"), optional: true };
 const AGE: Argument = Argument { name: c"duration", kind: ArgumentKind::TextAfter(c"AGE"), optional: true };
 
 /// `rl.max-log-entries`: the most entries that a sliding window log may have.
@@ -62,7 +68,7 @@ const LOOKING: Command =
     Command { flags: c"readonly fast", access: Access::Read, categories: c"read fast", ..DECIDING };
 
 /// All commands.
-pub const TABLE: [Command; 11] = [
+pub const TABLE: [Command; 12] = [
     Command {
         name: c"rl.fixed",
         summary: c"Decides a call by a fixed window counter: at most `limit` units in each `window` of the clock.",
@@ -141,6 +147,15 @@ pub const TABLE: [Command; 11] = [
         summary: c"Takes from a token bucket whatever is there, down to a balance of −capacity.",
         arguments: &[KEY, CAPACITY, RATE, AMOUNT],
         entry_point: EntryPoint::of::<debit::Debit>(),
+        ..DECIDING
+    },
+    Command {
+        name: c"rl.lease",
+        arity: -9,
+        summary: c"Takes a slice of a token bucket for a node that decides alone: it has `have` unspent tokens and wants `want`.",
+        complexity: c"O(n), n the nodes that hold leases; O(n log n) where some have expired or a wait is told",
+        arguments: &[KEY, CAPACITY, RATE, NODE, SEQ, HAVE, WANT, TTL, MIN],
+        entry_point: EntryPoint::of::<lease::Lease>(),
         ..DECIDING
     },
     Command {

@@ -35,6 +35,13 @@ fn refund(slot: &mut Slot<'_>, amount: Cost, age: Option<Age>) -> Result<Option<
         None => Ok(None),
         Some(Stored::State(state)) => refund_state(slot, state, amount, age).map(Some),
         Some(other @ Stored::Concurrency(_)) => Err(takes_nothing_back(other.kind())),
+        Some(Stored::Leases(leases)) => {
+            let (decision, next) = leases.refund(now, amount, age);
+            if let Some(plan) = next {
+                slot.change(&Change::Leases(plan))?;
+            }
+            Ok(Some(decision))
+        }
         Some(Stored::SlidingLog(log)) => {
             let limiter = log.limiter();
             if let Some(plan) = log.refund(now, amount, age) {

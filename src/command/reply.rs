@@ -1,5 +1,6 @@
 //! The reply that all decisions share.
 
+use rl_limiter::lease::Answer;
 use rl_limiter::{Decision, RetryAfter};
 
 use crate::server::Call;
@@ -15,18 +16,28 @@ pub fn decision_and(call: &Call<'_>, decision: Decision, number: u64) {
     call.reply_integers(&[allowed, limit, remaining, retry_after, reset, integer(number)]);
 }
 
+/// Replies with `holding`, `free`, `outstanding`, `retry_after_ms` (−1: never), `ttl_ms` and `nodes`.
+pub fn lease(call: &Call<'_>, answer: Answer) {
+    let Answer { holding, free, outstanding, retry_after, ttl, nodes } = answer;
+    let [holding, free, outstanding, ttl, nodes] = [holding, free, outstanding, ttl, nodes].map(integer);
+    call.reply_integers(&[holding, free, outstanding, wait(retry_after), ttl, nodes]);
+}
+
 fn integers(decision: Decision) -> [i64; 5] {
-    let retry_after = match decision.retry_after {
-        RetryAfter::Millis(millis) => integer(millis),
-        RetryAfter::Never => -1,
-    };
     [
         i64::from(decision.allowed),
         integer(decision.limit),
         integer(decision.remaining),
-        retry_after,
+        wait(decision.retry_after),
         integer(decision.reset_after),
     ]
+}
+
+fn wait(retry_after: RetryAfter) -> i64 {
+    match retry_after {
+        RetryAfter::Millis(millis) => integer(millis),
+        RetryAfter::Never => -1,
+    }
 }
 
 /// No number of a decision exceeds 2^53 − 1.

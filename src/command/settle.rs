@@ -1,13 +1,14 @@
 //! The path of every call that decides, whether it asks one limit or several: each limit is judged, the memory for what
 //! is to be stored is checked, and only then anything is written.
 
+use std::convert::Infallible;
 use std::slice;
 
-use rl_limiter::{Cost, Limiter, SlidingLog, TooManyEntries, Verdict, Vote};
+use rl_limiter::{Cost, Limiter, SlidingLog, TokenBucket, TooManyEntries, Verdict, Vote};
 
 use super::MAX_LOG_ENTRIES;
 use super::reply;
-use super::store::{Change, Slot, check_memory};
+use super::store::{Bucket, Change, Slot, check_memory};
 use crate::server::{Call, Error, Mode};
 
 /// What one limit says to its part of a call, and what there is to do to its key either way.
@@ -28,7 +29,16 @@ pub fn decide(call: &mut Call<'_>, judge: impl FnOnce(&mut Slot<'_>) -> Result<K
 /// What a limiter says to its part of a call.
 pub fn vote<L: Limiter>(slot: &mut Slot<'_>, limiter: L, cost: Cost) -> Result<KeyVote, Error> {
     let vote = limiter.judge(slot.load_kind()?, slot.now(), cost);
-    Ok(vote.map(|next| Change::Store(next.into()), |never| match never {}))
+    Ok(vote.map(|next| Change::Store(next.into()), never))
+}
+
+/// What a token bucket says to its part of a call, whether or not nodes hold slices of it.
+pub fn vote_by_bucket(slot: &mut Slot<'_>, limiter: TokenBucket, cost: Cost) -> Result<KeyVote, Error> {
+    let now = slot.now();
+    Ok(match slot.load_bucket()? {
+        Bucket::Plain(state) => limiter.judge(state, now, cost).map(|next| Change::Store(next.into()), never),
+        Bucket::Leased(leases) => leases.judge(limiter, now, cost).map(Change::Leases, never),
+    })
 }
 
 /// What a log says to its part of a call.
@@ -57,6 +67,10 @@ pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<Verdict, Erro
     }
     done?;
     if log_full { Err(log_is_full()) } else { Ok(verdict) }
+}
+
+fn never(never: Infallible) -> TooManyEntries {
+    match never {}
 }
 
 fn log_is_full() -> Error {

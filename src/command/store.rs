@@ -1,7 +1,7 @@
 //! States in keys: reading them, and changing them.
 
 use rl_limiter::layout::{State, Stored, Unreadable};
-use rl_limiter::{LimiterState, Micros, Plan, concurrency, sliding_log};
+use rl_limiter::{LimiterState, Micros, Plan, concurrency, lease, sliding_log, token_bucket};
 
 use super::lifetime::moved_expiry;
 use crate::server::{Call, Error, Key, Mode, Value};
@@ -18,6 +18,16 @@ pub enum Change {
     Log(sliding_log::Plan),
     /// To do this to the holders.
     Holders(concurrency::Plan),
+    /// To do this to the leases.
+    Leases(lease::Plan),
+}
+
+/// A token bucket.
+pub enum Bucket<'a> {
+    /// Nobody holds a slice of it; `None` if it is unused.
+    Plain(Option<token_bucket::State>),
+    /// Nodes hold slices of it.
+    Leased(lease::State<'a>),
 }
 
 /// A key of a call, at the time of the call.
@@ -61,6 +71,23 @@ impl<'a> Slot<'a> {
         }
     }
 
+    /// The token bucket under the key, which must be one.
+    pub fn load_bucket(&mut self) -> Result<Bucket<'_>, Error> {
+        let now = self.now;
+        let Some(bytes) = self.bytes()? else { return Ok(Bucket::Plain(None)) };
+        match State::decode(bytes) {
+            Ok(state) if state.is_unused(now) => return Ok(Bucket::Plain(None)),
+            Ok(State::TokenBucket(state)) => return Ok(Bucket::Plain(Some(state))),
+            Ok(other) => return Err(other_kind(other.kind())),
+            Err(_) => {}
+        }
+        match self.load()? {
+            None => Ok(Bucket::Plain(None)),
+            Some(Stored::Leases(leases)) => Ok(Bucket::Leased(leases)),
+            Some(other) => Err(other_kind(other.kind())),
+        }
+    }
+
     /// The log under the key, which must be one.
     pub fn load_log(&mut self) -> Result<Option<sliding_log::State<'_>>, Error> {
         match self.load()? {
@@ -101,6 +128,7 @@ impl<'a> Slot<'a> {
             Change::Store(next) => self.store(next),
             Change::Log(plan) => self.change_bytes(plan),
             Change::Holders(plan) => self.change_bytes(plan),
+            Change::Leases(plan) => self.change_bytes(plan),
         }
     }
 
@@ -111,6 +139,7 @@ impl<'a> Slot<'a> {
             Change::Store(next) => next.length(),
             Change::Log(plan) => length_anew(plan),
             Change::Holders(plan) => length_anew(plan),
+            Change::Leases(plan) => length_anew(plan),
         };
         !matches!(self.key.value(), Value::String(present) if present >= length) && length > 0
     }

@@ -1,39 +1,12 @@
 //! What a call says.
 
-use crate::quantity::{ArgumentError, Cost, MAX_EXACT, Window};
-
-/// The name of a node: 1 to 64 bytes, fresh for each process, so that none inherits what a dead one held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node<'a>(&'a [u8]);
-
-impl<'a> Node<'a> {
-    /// The most bytes of a name.
-    pub const MAX_LENGTH: usize = 64;
-
-    /// `None` if it is empty or longer than 64 bytes.
-    pub const fn new(name: &'a [u8]) -> Option<Self> {
-        if name.is_empty() || name.len() > Self::MAX_LENGTH { None } else { Some(Self(name)) }
-    }
-
-    /// The bytes of the name.
-    pub const fn name(self) -> &'a [u8] {
-        self.0
-    }
-
-    /// Any bytes, 1 to 64 of them. `argument` is the name that an error gives.
-    pub fn parse(argument: &'static str, text: &'a [u8]) -> Result<Self, ArgumentError> {
-        Self::new(text).ok_or(ArgumentError::new(argument, "1 to 64 bytes"))
-    }
-}
+use crate::quantity::{ArgumentError, Cost, MAX_EXACT, Name, Window};
 
 /// The number of a node's call, from 1 to 2^53 − 1. Each call of a node has a higher one than the call before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seq(u64);
 
 impl Seq {
-    /// The lowest.
-    pub const FIRST: Self = Self(1);
-
     /// `None` for 0 and above 2^53 − 1.
     pub const fn new(number: u64) -> Option<Self> {
         if 0 < number && number <= MAX_EXACT { Some(Self(number)) } else { None }
@@ -83,8 +56,8 @@ impl Ttl {
 /// One call: what a node says it has, and what it wants to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask<'a> {
-    /// Who calls.
-    pub node: Node<'a>,
+    /// Who calls: a name that is fresh for each process, so that none inherits what a dead one held.
+    pub node: Name<'a>,
     /// The number of the call.
     pub seq: Seq,
     /// The tokens that the node has not spent.

@@ -1,13 +1,15 @@
 //! What a call gets.
 
 use super::ask::Ask;
-use super::bucket::{Change, LeasedBucket, Own, Seen};
+use super::plan::{Own, Plan};
 use super::refill::{Held, Level, millis};
-use super::row::{MAX_ROWS, Row, Rows};
+use super::row::{MAX_ROWS, Row};
+use super::seen::Seen;
+use super::state::State;
 use crate::decision::RetryAfter;
 use crate::limiter::LimiterState;
 use crate::quantity::{Cost, MAX_EXACT, Micros};
-use crate::token_bucket::{State, TokenBucket, saturate};
+use crate::token_bucket::{TokenBucket, saturate};
 
 /// The answer to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +29,12 @@ pub struct Answer {
 }
 
 /// An answer, and what the call makes of the state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Leased {
     /// The answer to the node.
     pub answer: Answer,
-    /// What to do with the state; `None` leaves it as it is.
-    pub change: Option<Change>,
+    /// What is to be done; `None` leaves the state as it is.
+    pub next: Option<Plan>,
 }
 
 /// What a node that asks for tokens gets.
@@ -48,16 +50,15 @@ impl TokenBucket {
     /// A node gets at most half of what is free, shared among the live nodes, but `min` if there is as much: so none takes
     /// everything, and grants shrink to 1 as the budget ends. If there is less than `min` and refill reaches it within the
     /// ttl, the node is put off until then, once in a row.
-    pub fn lease<R: Rows>(self, state: Option<&LeasedBucket<R>>, now: Micros, ask: &Ask<'_>) -> Leased {
-        let seen = Seen::of(state, now);
-        let own = seen.find(ask.node);
-        match own {
-            Some((_, row)) if is_old(ask, &row) => told_again(&seen, now, &row),
+    pub fn lease(self, state: Option<State<'_>>, now: Micros, ask: &Ask<'_>) -> Leased {
+        let seen = Seen::of(state, now, Some(ask.node));
+        match seen.own {
+            Some((_, row)) if is_old(ask, &row) => told_again(&seen, &row),
             None if ask.want == Cost::ZERO => self.unchanged(&seen, RetryAfter::Millis(0)),
-            None if seen.live >= MAX_ROWS => self.unchanged(&seen, self.until_a_row_is_free(&seen, now)),
+            None if seen.live >= MAX_ROWS => self.unchanged(&seen, self.until_a_row_is_free(&seen)),
             // An unused bucket would have no parameters to remember.
             None if seen.state.is_none() && self.admits_nothing() => self.unchanged(&seen, RetryAfter::Never),
-            _ => self.accept(&seen, now, ask, own),
+            _ => self.accept(&seen, ask),
         }
     }
 
@@ -65,14 +66,15 @@ impl TokenBucket {
         self.capacity() == Cost::ZERO
     }
 
-    fn accept<R: Rows>(self, seen: &Seen<'_, R>, now: Micros, ask: &Ask<'_>, own: Option<(usize, Row)>) -> Leased {
+    fn accept(self, seen: &Seen<'_>, ask: &Ask<'_>) -> Leased {
+        let now = seen.now;
         // A capacity of 0 is never remembered: what the node reports goes to the bucket that is.
         let remembered = seen.state.map(|state| state.bucket().limiter());
         let by = remembered.filter(|_| self.admits_nothing()).unwrap_or(self);
         let mut level = seen.level(by);
 
-        let (at, old) = own.unzip();
-        let held = old.map_or(0, |row| row.held.get());
+        let (at, old) = seen.own.unzip();
+        let held = old.map_or(0, |row| row.held);
         let have = ask.have.get().min(held);
         level.leave(held - have);
         level.give_back(have.saturating_sub(ask.want.get()));
@@ -81,7 +83,7 @@ impl TokenBucket {
         let until = old.map_or(now, |row| row.expires).max(now.plus(ask.ttl.as_micros()));
         let until = if cfg!(lease_without_latest_expiry) { now.plus(ask.ttl.as_micros()) } else { until };
         let leaves = ask.want == Cost::ZERO;
-        let nodes = seen.live + usize::from(own.is_none()) - usize::from(leaves);
+        let nodes = seen.live + usize::from(at.is_none()) - usize::from(leaves);
         let asked = ask.want.get().saturating_sub(have);
         let was_put_off = old.is_some_and(|row| row.put_off);
         let grant = if asked == 0 {
@@ -99,27 +101,26 @@ impl TokenBucket {
         level.grant(grant.tokens);
 
         let row = Row {
-            held: Cost::saturating(kept + grant.tokens),
-            ttl: u32::try_from(until.since(now)).unwrap_or(u32::MAX),
+            held: kept + grant.tokens,
+            ttl: until.since(now),
             expires: until,
-            seq: ask.seq,
+            seq: ask.seq.get(),
             put_off: grant.put_off,
         };
         let own = match at {
             Some(at) if leaves => Own::Removed(at),
             Some(at) => Own::Replaced(at, row),
-            None => Own::Added(row),
+            None => Own::added(ask.node, row),
         };
-        let change = seen.change(State::at_level(by, now, level.spent()), own);
         let answer = Answer {
-            holding: row.held.get(),
+            holding: row.held,
             free: if self.admits_nothing() { 0 } else { level.free() },
             outstanding: level.outstanding().min(MAX_EXACT),
             retry_after: grant.retry_after,
             ttl: if leaves { 0 } else { until.since(now) / 1_000 },
             nodes: count(nodes),
         };
-        Leased { answer, change: Some(change) }
+        Leased { answer, next: Some(seen.plan(level, own)) }
     }
 
     /// What a node gets that asks for `asked` more tokens, at least one. `rows` are the live ones, its own among them.
@@ -156,15 +157,15 @@ impl TokenBucket {
     }
 
     /// When a node gets a row, and a token: it would not be granted one without the other.
-    fn until_a_row_is_free<R: Rows>(self, seen: &Seen<'_, R>, now: Micros) -> RetryAfter {
+    fn until_a_row_is_free(self, seen: &Seen<'_>) -> RetryAfter {
         let Some(most) = self.most_spent_with(1) else { return RetryAfter::Never };
         let until_a_token = seen.micros_until(seen.level(self), most);
-        let until_a_row = u128::from(seen.first.since(now));
+        let until_a_row = u128::from(seen.first.since(seen.now));
         RetryAfter::Millis(millis(until_a_token.max(until_a_row).min(seen.micros_until_unused())))
     }
 
     /// The answer to a call of a node without a row that gets none.
-    fn unchanged<R: Rows>(self, seen: &Seen<'_, R>, retry_after: RetryAfter) -> Leased {
+    fn unchanged(self, seen: &Seen<'_>, retry_after: RetryAfter) -> Leased {
         let level = seen.level(self);
         let answer = Answer {
             holding: 0,
@@ -174,33 +175,33 @@ impl TokenBucket {
             ttl: 0,
             nodes: count(seen.live),
         };
-        Leased { answer, change: seen.restamped() }
+        Leased { answer, next: seen.set_back() }
     }
 }
 
 /// Whether a call is a repeated or late one: the row already knows of it, or of a newer one.
 fn is_old(ask: &Ask<'_>, row: &Row) -> bool {
-    ask.seq <= row.seq && !cfg!(lease_without_sequence)
+    ask.seq.get() <= row.seq && !cfg!(lease_without_sequence)
 }
 
 /// The answer to a repeated or late call: from the row, by the remembered parameters. A node that holds nothing is told when it
 /// would get a token.
-fn told_again<R: Rows>(seen: &Seen<'_, R>, now: Micros, row: &Row) -> Leased {
+fn told_again(seen: &Seen<'_>, row: &Row) -> Leased {
     let limiter = seen.state.map(|state| state.bucket().limiter());
     let level = limiter.map(|limiter| seen.level(limiter));
     let wait = match (limiter.and_then(|limiter| limiter.most_spent_with(1)), level) {
-        (Some(most), Some(level)) if row.held == Cost::ZERO => seen.micros_until(level, most),
+        (Some(most), Some(level)) if row.held == 0 => seen.micros_until(level, most),
         _ => 0,
     };
     let answer = Answer {
-        holding: row.held.get(),
+        holding: row.held,
         free: level.map_or(0, |level| level.free()),
         outstanding: level.map_or(0, |level| level.outstanding()).min(MAX_EXACT),
         retry_after: RetryAfter::Millis(millis(wait)),
-        ttl: row.expires.since(now) / 1_000,
+        ttl: row.expires.since(seen.now) / 1_000,
         nodes: count(seen.live),
     };
-    Leased { answer, change: seen.restamped() }
+    Leased { answer, next: seen.set_back() }
 }
 
 fn count(rows: usize) -> u64 {

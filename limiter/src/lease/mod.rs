@@ -12,25 +12,30 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | [`ask`] | what a call says |
-//! | [`row`] | what is kept of a node, and a table of such rows |
-//! | [`refill`] | how a bucket refills beside rows that expire one after the other |
-//! | [`bucket`] | a bucket with rows: what the commands of a token bucket make of it |
-//! | [`grant`] | what a call gets |
-//! | [`holding`] | the node's side |
+//! | `ask` | what a call says |
+//! | `row` | what is kept of a node |
+//! | `refill` | how a bucket refills beside rows that expire one after the other |
+//! | `state` | a bucket with rows, and what the commands of a token bucket make of it |
+//! | `seen` | what one call sees of it |
+//! | `grant` | what a node gets |
+//! | `plan` | what a call does to the bytes |
+//! | `holding` | the node's side |
 //!
 //! Source: the idea is that of C. Gray, D. Cheriton, "Leases: an efficient fault-tolerant mechanism for distributed file
 //! cache consistency", SOSP 1989, applied to tokens.
 
-pub mod ask;
-pub mod bucket;
-pub mod grant;
-pub mod holding;
-pub mod refill;
-pub mod row;
+mod ask;
+mod grant;
+mod holding;
+mod plan;
+mod refill;
+mod row;
+mod seen;
+mod state;
 
-pub use ask::{Ask, Node, Seq, Ttl};
-pub use bucket::{Change, LeasedBucket, Own};
+pub use ask::{Ask, Seq, Ttl};
 pub use grant::{Answer, Leased};
 pub use holding::{Holding, Statement};
-pub use row::{MAX_ROWS, NoRows, Row, Rows};
+pub use plan::Plan;
+pub use row::{MAX_ROWS, Row};
+pub use state::{Debit, Lease, State};

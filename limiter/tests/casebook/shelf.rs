@@ -173,6 +173,7 @@ fn unused_at(stored: &Stored<'_>, now: Micros) -> Micros {
         Stored::State(state) => state.unused_at(),
         Stored::SlidingLog(log) => log.unused_at(),
         Stored::Concurrency(holders) => holders.unused_at(now),
+        Stored::Leases(leases) => leases.unused_at(),
     }
 }
 

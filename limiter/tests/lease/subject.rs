@@ -1,56 +1,76 @@
-//! What is under one key, and the commands that work on it.
+//! A key: its bytes, the commands that work on them, and a copy that is told only what changed.
 
-use rl_limiter::lease::{Answer, Ask, Change, LeasedBucket, Node, Own, Row, Rows};
-use rl_limiter::{Age, Cost, Decision, LimiterState, Micros, TokenBucket, token_bucket};
+use rl_limiter::layout::Stored;
+use rl_limiter::lease::{Answer, Ask, Plan, State};
+use rl_limiter::{Age, Cost, Decision, Limiter, Micros, Plan as _, TokenBucket, layout, token_bucket};
 
-/// Rows in a list.
+/// The bytes under a key, if it is there.
 #[derive(Clone, Default)]
-pub struct Table(Vec<(Vec<u8>, Row)>);
-
-impl Rows for Table {
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    fn row(&self, index: usize) -> Row {
-        self.0[index].1
-    }
-
-    fn find(&self, node: Node<'_>) -> Option<usize> {
-        self.0.iter().position(|(name, _)| name == node.name())
-    }
+pub struct Subject {
+    bytes: Option<Vec<u8>>,
+    replica: Option<Vec<u8>>,
 }
 
-/// A key.
-#[derive(Clone, Default)]
-pub struct Subject(Option<LeasedBucket<Table>>);
+/// What a call does to the bytes.
+enum Change {
+    Bucket(token_bucket::State),
+    Leases(Plan),
+}
 
 impl Subject {
     /// `RL.LEASE`
     pub fn lease(&mut self, limiter: TokenBucket, now: Micros, ask: &Ask<'_>) -> Answer {
-        let leased = limiter.lease(self.0.as_ref(), now, ask);
-        self.store(now, Some(ask.node), leased.change);
+        let leased = limiter.lease(self.state(), now, ask);
+        self.store(now, leased.next.map(Change::Leases));
         leased.answer
     }
 
     /// `RL.TOKENBUCKET`
     pub fn take(&mut self, limiter: TokenBucket, now: Micros, cost: Cost) -> Decision {
-        let (decision, change) = self.present(limiter, now).decide(limiter, now, cost);
-        self.store(now, None, change);
+        let (decision, change) = match self.used(now) {
+            Some(Stored::Leases(state)) => {
+                let Ok(outcome) = state.judge(limiter, now, cost).alone();
+                (outcome.decision, outcome.next.map(Change::Leases))
+            }
+            other => {
+                let outcome = limiter.decide(plain(other), now, cost);
+                (outcome.decision, outcome.next.map(Change::Bucket))
+            }
+        };
+        self.store(now, change);
         decision
     }
 
     /// `RL.DEBIT`
     pub fn debit(&mut self, limiter: TokenBucket, now: Micros, amount: Cost) -> (Decision, u64) {
-        let debit = self.present(limiter, now).debit(limiter, now, amount);
-        self.store(now, None, debit.change);
-        (debit.decision, debit.rest)
+        let (decision, rest, change) = match self.used(now) {
+            Some(Stored::Leases(state)) => {
+                let debit = state.debit(limiter, now, amount);
+                (debit.decision, debit.rest, debit.next.map(Change::Leases))
+            }
+            other => {
+                let debit = limiter.debit(plain(other), now, amount);
+                (debit.decision, debit.rest, debit.next.map(Change::Bucket))
+            }
+        };
+        self.store(now, change);
+        (decision, rest)
     }
 
     /// `RL.REFUND`; `None` if nothing is in use.
     pub fn refund(&mut self, now: Micros, amount: Cost, age: Age) -> Option<Decision> {
-        let (decision, change) = self.used(now)?.refund(now, amount, Some(age));
-        self.store(now, None, change);
+        let (decision, change) = match self.used(now)? {
+            Stored::Leases(state) => {
+                let (decision, next) = state.refund(now, amount, Some(age));
+                (decision, next.map(Change::Leases))
+            }
+            Stored::State(layout::State::TokenBucket(state)) => {
+                let next = rl_limiter::Refundable::refund(&state, now, amount, Some(age));
+                (layout::State::from(next.unwrap_or(state)).peek(now, Cost::ONE), next.map(Change::Bucket))
+            }
+            other => panic!("a {}", other.kind()),
+        };
+        self.store(now, change);
         Some(decision)
     }
 
@@ -61,60 +81,76 @@ impl Subject {
 
     /// The first moment at which nothing is in use, if nothing happens until then; `None` if nothing is under the key.
     pub fn unused_at(&self) -> Option<Micros> {
-        self.0.as_ref().map(LeasedBucket::unused_at)
+        match self.stored()? {
+            Stored::Leases(state) => Some(state.unused_at()),
+            Stored::State(state) => Some(state.unused_at()),
+            other => panic!("a {}", other.kind()),
+        }
     }
 
     /// The tokens in live rows.
     pub fn outstanding(&self, now: Micros) -> u64 {
-        let Some(leased) = &self.0 else { return 0 };
-        // If the clock went back rows end no later than their ttl from now.
-        let live = |row: &&Row| row.expires.get().min(now.get() + u64::from(row.ttl)) > now.get();
-        leased.rows().0.iter().map(|(_, row)| row).filter(live).map(|row| row.held.get()).sum()
+        self.state().map_or(0, |state| state.leases(now).map(|lease| lease.row.held).sum())
     }
 
     /// When each row expires.
-    pub fn expiries(&self) -> impl Iterator<Item = Micros> {
-        self.0.iter().flat_map(|leased| leased.rows().0.iter().map(|(_, row)| row.expires))
+    pub fn expiries(&self) -> Vec<Micros> {
+        let Some(state) = self.state() else { return Vec::new() };
+        state.leases(state.bucket().last()).map(|lease| lease.row.expires).collect()
     }
 
     /// `DEL`
     pub fn forget(&mut self) {
-        self.0 = None;
+        *self = Self::default();
     }
 
-    fn used(&self, now: Micros) -> Option<&LeasedBucket<Table>> {
-        self.0.as_ref().filter(|leased| !leased.is_unused(now))
+    fn stored(&self) -> Option<Stored<'_>> {
+        self.bytes.as_deref().map(|bytes| Stored::read(bytes).unwrap_or_else(|why| panic!("{why:?}: {bytes:?}")))
     }
 
-    /// What is in use, or an unused bucket.
-    fn present(&self, limiter: TokenBucket, now: Micros) -> LeasedBucket<Table> {
-        let fresh =
-            || token_bucket::State::new(limiter, now, 0).map(|bucket| LeasedBucket::new(bucket, Table::default()));
-        let any = TokenBucket::new(Cost::ONE, limiter.rate());
-        let never = || LeasedBucket::new(token_bucket::State::new(any, now, 0).unwrap(), Table::default());
-        self.used(now).cloned().or_else(fresh).unwrap_or_else(never)
+    /// What is in use.
+    fn used(&self, now: Micros) -> Option<Stored<'_>> {
+        self.stored().filter(|stored| !stored.is_unused(now))
     }
 
-    fn store(&mut self, now: Micros, caller: Option<Node<'_>>, change: Option<Change>) {
-        let Some(change) = change else { return };
-        assert_eq!(change.bucket.last(), now);
-        // What is unused is as good as missing, so a call may have decided without a look at its rows.
-        let used = self.0.take().filter(|leased| !leased.is_unused(now));
-        let old = used.map(|leased| leased.rows().0.clone()).unwrap_or_default();
-        let mut rows = Vec::new();
-        for (index, (name, row)) in old.into_iter().enumerate() {
-            let stored = match change.own {
-                Own::Replaced(at, row) if at == index => Some(row),
-                Own::Removed(at) if at == index => None,
-                _ => change.kept(row),
-            };
-            assert!(change.sweeps || stored == Some(row) || change.own != Own::Untouched);
-            rows.extend(stored.map(|row| (name, row)));
+    fn state(&self) -> Option<State<'_>> {
+        match self.stored()? {
+            Stored::Leases(state) => Some(state),
+            other => plain(Some(other)).map(State::from),
         }
-        if let Own::Added(row) = change.own {
-            rows.push((caller.unwrap().name().to_vec(), row));
+    }
+
+    /// As the module does it: in place and by what was touched, else as a whole.
+    fn store(&mut self, now: Micros, change: Option<Change>) {
+        match change {
+            None => {}
+            Some(Change::Bucket(state)) => {
+                let state = layout::State::from(state);
+                self.bytes = (!state.is_unused(now)).then(|| state.encode().to_vec());
+                self.replica = self.bytes.clone();
+            }
+            Some(Change::Leases(plan)) if plan.leaves_nothing() => self.forget(),
+            Some(Change::Leases(plan)) if plan.fits() => {
+                let (bytes, replica) = (self.bytes.as_mut().unwrap(), self.replica.as_mut().unwrap());
+                let touched = plan.carry_out(bytes);
+                for range in touched.ranges() {
+                    replica[range.clone()].copy_from_slice(&bytes[range.clone()]);
+                }
+            }
+            Some(Change::Leases(plan)) => {
+                let made = plan.make(self.bytes.as_deref().unwrap_or_default());
+                assert_eq!(made.len(), plan.length());
+                assert!(Stored::has_length(made.len()));
+                (self.bytes, self.replica) = (Some(made.clone()), Some(made));
+            }
         }
-        let bucket = token_bucket::State::new(change.bucket.limiter(), now, change.bucket.spent()).unwrap();
-        self.0 = Some(LeasedBucket::new(bucket, Table(rows))).filter(|leased| !leased.is_unused(now));
+        assert!(self.bytes == self.replica, "what was touched is not all that changed");
+    }
+}
+
+fn plain(stored: Option<Stored<'_>>) -> Option<token_bucket::State> {
+    match stored? {
+        Stored::State(layout::State::TokenBucket(state)) => Some(state),
+        other => panic!("a {}", other.kind()),
     }
 }

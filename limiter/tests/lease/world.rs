@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use rl_limiter::lease::{Ask, Holding, Node, Seq, Ttl};
-use rl_limiter::{Age, Capacity, Cost, Micros, Rate, TokenBucket};
+use rl_limiter::lease::{Ask, Holding, Seq, Ttl};
+use rl_limiter::{Age, Capacity, Cost, Micros, Name, Rate, TokenBucket};
 
 use super::budget::Budget;
 use super::random::Random;
@@ -208,7 +208,7 @@ impl World {
 
     /// About the time at which some row expires.
     fn an_expiry(&mut self) -> Option<u64> {
-        let expiries: Vec<Micros> = self.subject.expiries().collect();
+        let expiries = self.subject.expiries();
         let index = usize::try_from(self.random.below(expiries.len() as u64)).unwrap();
         let at = expiries.get(index)?.get() + self.back - self.ahead;
         Some(at - 1 + self.random.below(3))
@@ -259,7 +259,7 @@ impl World {
         match message {
             Message::Call { name, seq, have, want, ttl, min } => {
                 let ask = Ask {
-                    node: Node::new(&name).unwrap(),
+                    node: Name::new(&name).unwrap(),
                     seq: Seq::new(seq).unwrap(),
                     have: Cost::new(have).unwrap(),
                     want: Cost::new(want).unwrap(),
@@ -311,6 +311,23 @@ impl World {
         let tokens = if all { left } else { self.random.below(left + 1) };
         if tokens > 0 && self.processes[index].holding.spend(clock, tokens) {
             self.admit(tokens);
+        }
+    }
+
+    /// The worst that everybody can do at once.
+    fn spend_everything(&mut self) {
+        for index in 0..self.processes.len() {
+            let process = &mut self.processes[index];
+            let clock = process.clock(self.now);
+            let left = process.holding.left(clock);
+            if process.holding.spend(clock, left) {
+                self.admit(left);
+            }
+        }
+        let mut cost = self.bucket.capacity().get();
+        while cost > 0 {
+            self.deliver(Message::Take { cost });
+            cost /= 2;
         }
     }
 
@@ -373,10 +390,12 @@ impl World {
             Fate::LeapsAhead if coming => {
                 self.note_fate();
                 self.ahead += self.random.pick(&[1_000, 50_000, 1_000_000, 10_000_000_000]);
+                self.spend_everything();
             }
             Fate::Forgets if coming => {
                 self.note_fate();
                 self.subject.forget();
+                self.spend_everything();
             }
             Fate::Killed if coming => self.note_fate(),
             _ => {}
