@@ -42,6 +42,8 @@ pub(crate) struct Size {
     worth: f64,
     /// Tokens of the bucket for each node, C / K.
     per_node: f64,
+    /// Whether what is granted arrives long before its time has passed.
+    is_in_time: bool,
 }
 
 impl Size {
@@ -60,14 +62,15 @@ impl Size {
         let least = (tokens as f64).min(rate * length / nodes) as u64;
         let length = Duration::from_secs_f64(length);
         let ttl = (4 * length).clamp(TTL.0, TTL.1);
-        Self { length, tokens, least, ttl, worth, per_node: capacity / nodes }
+        let is_in_time = round_trip.saturating_mul(4) <= ttl;
+        Self { length, tokens, least, ttl, worth, per_node: capacity / nodes, is_in_time }
     }
 
     /// Whether a lease pays: it answers two requests at least, and the bucket has four tokens for each node. One that is there already pays
-    /// down to half of both, so that it does not come and go.
+    /// down to half of both, so that it does not come and go. None pays whose call takes more than a quarter of its ttl.
     pub fn pays(&self, is_there: bool) -> bool {
         let part = if is_there { 0.5 } else { 1.0 };
-        self.tokens > 0 && self.worth >= 2.0 * part && self.per_node >= 4.0 * part
+        self.is_in_time && self.tokens > 0 && self.worth >= 2.0 * part && self.per_node >= 4.0 * part
     }
 }
 
@@ -130,6 +133,8 @@ mod tests {
     fn nothing_is_leased_where_it_does_not_pay() {
         assert!(!size(40_000, "100000", 0.0, 1, 4).pays(false), "nobody asks");
         assert!(!size(0, "1", 1e6, 1, 1).pays(true), "nothing is ever allowed");
+        let (near, far) = (size(4_000, "10000", 1e4, 125, 1), size(4_000, "10000", 1e4, 126, 1));
+        assert_eq!((near.pays(false), far.pays(true)), (true, false), "what arrives late is of no use for long");
         // T = 1 s: two requests in it pay, and one keeps it.
         for (demand, begins, stays) in [(2.0, true, true), (1.9, false, true), (1.0, false, true), (0.9, false, false)]
         {

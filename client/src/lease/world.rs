@@ -6,39 +6,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rl_limiter::lease::{Ask, Change, LeasedBucket, Node, Own, Row, Rows, Seq, Ttl};
-use rl_limiter::{Capacity, Cost, LimiterState as _, Micros, Rate, RetryAfter, TokenBucket, token_bucket};
+use rl_limiter::lease::{Ask, Seq, Ttl};
+use rl_limiter::{Capacity, Cost, Micros, Name, Rate, RetryAfter, TokenBucket};
 
+use self::subject::Subject;
 use super::held::{Call, Lease, Look, Take};
 use super::round_trip::RoundTrip;
 use crate::error::{Error, ErrorKind};
 use crate::servers::Grant;
 
+#[allow(dead_code, reason = "shared with the tests of the limiter, which need other parts")]
+#[path = "../../../limiter/tests/lease/subject.rs"]
+mod subject;
+
 const STEP: Duration = Duration::from_micros(100);
 const ROUND_TRIP: Duration = Duration::from_micros(800);
-
-/// Rows in a list.
-#[derive(Clone, Default)]
-struct Table(Vec<(Vec<u8>, Row)>);
-
-impl Rows for Table {
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    fn row(&self, index: usize) -> Row {
-        self.0[index].1
-    }
-
-    fn find(&self, node: Node<'_>) -> Option<usize> {
-        self.0.iter().position(|(name, _)| name == node.name())
-    }
-}
 
 /// What Redis keeps under the key.
 struct Key {
     bucket: TokenBucket,
-    state: Option<LeasedBucket<Table>>,
+    subject: Subject,
     calls: u64,
 }
 
@@ -47,16 +34,14 @@ impl Key {
         self.calls += 1;
         let units = |number| Cost::new(number).unwrap();
         let ask = Ask {
-            node: Node::new(node.as_bytes()).unwrap(),
+            node: Name::new(node.as_bytes()).unwrap(),
             seq: Seq::new(call.statement.seq).unwrap(),
             have: units(call.statement.have),
             want: units(call.statement.want),
             ttl: Ttl::from_micros(call.size.ttl.as_micros() as u64).unwrap(),
             min: units(call.size.least),
         };
-        let leased = self.bucket.lease(self.state.as_ref(), now, &ask);
-        self.store(now, Some(node), leased.change);
-        let answer = leased.answer;
+        let answer = self.subject.lease(self.bucket, now, &ask);
         let (holding, free, nodes) = (answer.holding, answer.free, answer.nodes);
         Grant { holding, free, retry_after: answer.retry_after, ttl: answer.ttl, nodes }
     }
@@ -64,32 +49,7 @@ impl Key {
     /// Whether a direct check of cost 1 is allowed.
     fn take(&mut self, now: Micros) -> bool {
         self.calls += 1;
-        let fresh =
-            || token_bucket::State::new(self.bucket, now, 0).map(|state| LeasedBucket::new(state, Table::default()));
-        let present = self.state.clone().or_else(fresh).unwrap();
-        let (decision, change) = present.decide(self.bucket, now, Cost::ONE);
-        self.store(now, None, change);
-        decision.allowed
-    }
-
-    fn store(&mut self, now: Micros, caller: Option<&str>, change: Option<Change>) {
-        let Some(change) = change else { return };
-        let old = self.state.take().filter(|leased| !leased.is_unused(now));
-        let old = old.map(|leased| leased.rows().0.clone()).unwrap_or_default();
-        let mut rows = Vec::new();
-        for (index, (name, row)) in old.into_iter().enumerate() {
-            let stored = match change.own {
-                Own::Replaced(at, row) if at == index => Some(row),
-                Own::Removed(at) if at == index => None,
-                _ => change.kept(row),
-            };
-            rows.extend(stored.map(|row| (name, row)));
-        }
-        if let (Own::Added(row), Some(name)) = (change.own, caller) {
-            rows.push((name.as_bytes().to_vec(), row));
-        }
-        let state = token_bucket::State::new(change.bucket.limiter(), now, change.bucket.spent()).unwrap();
-        self.state = Some(LeasedBucket::new(state, Table(rows))).filter(|leased| !leased.is_unused(now));
+        self.subject.take(self.bucket, now, Cost::ONE).allowed
     }
 }
 
@@ -132,7 +92,7 @@ impl World {
         let bucket = TokenBucket::new(Capacity::new(capacity).unwrap(), rate);
         let trip = Arc::new(RoundTrip::default());
         let mut world = Self {
-            key: Key { bucket, state: None, calls: 0 },
+            key: Key { bucket, subject: Subject::default(), calls: 0 },
             nodes: Vec::new(),
             trip,
             events: BTreeMap::new(),
