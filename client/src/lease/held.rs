@@ -50,6 +50,8 @@ struct State {
     /// Until when the call that is under way is waited for.
     until: Option<Duration>,
     demand: Demand,
+    /// Units that were asked for in vain since the newest call was sent.
+    missed: u64,
     last_asked: Duration,
     /// Whether tokens are leased at all.
     is_on: bool,
@@ -122,6 +124,7 @@ impl Lease {
             seq: 0,
             until: None,
             demand: Demand::new(now),
+            missed: 0,
             last_asked: now,
             is_on: false,
             size,
@@ -191,6 +194,7 @@ impl Lease {
         if !state.is_on || cost > state.size.tokens {
             return (Take::Direct, None);
         }
+        state.missed = state.missed.saturating_add(cost);
         (Take::Wait, self.call(state, now, cost))
     }
 
@@ -206,7 +210,8 @@ impl Lease {
         if is_under_way || !state.is_on || now < state.nothing_until || now < state.fails_until {
             return None;
         }
-        let want = state.size.tokens.max(cost);
+        // Those who wait are served, too, where a demand that has just begun is not yet known.
+        let want = state.size.tokens.max(cost).max(state.missed.min(state.size.most));
         Some(state.begin(now, want))
     }
 
@@ -355,6 +360,7 @@ impl State {
     fn begin(&mut self, now: Duration, want: u64) -> Call {
         let statement = self.holding.ask(now, want);
         self.seq = statement.seq;
+        self.missed = 0;
         // Until the one who sends it says for how long it is waited for.
         self.until = Some(now + FAILURE_PAUSE);
         Call { statement, size: self.size }

@@ -34,6 +34,8 @@ pub(crate) struct Size {
     pub length: Duration,
     /// The tokens to have; 0 if the bucket is too small for its nodes.
     pub tokens: u64,
+    /// The most to have, C / 2K.
+    pub most: u64,
     /// Fewer tokens are not worth a call: a node's part of what refills while the lease lasts.
     pub least: u64,
     /// How long the server keeps them for a node that is silent.
@@ -58,12 +60,12 @@ impl Size {
         let worth = demand * length;
         let most = capacity / (2.0 * nodes);
         // A cast rounds down and saturates.
-        let tokens = worth.max(1.0).min(most) as u64;
+        let (tokens, most) = (worth.max(1.0).min(most) as u64, most as u64);
         let least = (tokens as f64).min(rate * length / nodes) as u64;
         let length = Duration::from_secs_f64(length);
         let ttl = (4 * length).clamp(TTL.0, TTL.1);
         let is_in_time = round_trip.saturating_mul(4) <= ttl;
-        Self { length, tokens, least, ttl, worth, per_node: capacity / nodes, is_in_time }
+        Self { length, tokens, most, least, ttl, worth, per_node: capacity / nodes, is_in_time }
     }
 
     /// Whether a lease pays: it answers two requests at least, and the bucket has four tokens for each node. One that is there already pays
