@@ -95,7 +95,10 @@ impl Fleet {
         let pause = match self.call(seq, have, 1).await {
             Ok((holding, nodes)) => {
                 self.state().have = holding;
-                self.nodes.store(nodes, Ordering::Relaxed);
+                // The first reply does not know of those that begin at the same time.
+                if have > 0 {
+                    self.nodes.store(nodes, Ordering::Relaxed);
+                }
                 EVERY.mul_f64(0.9 + fastrand::f64() / 5.0)
             }
             Err(error) if error.is_outage() => WHILE_IT_FAILS,

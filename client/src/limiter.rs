@@ -33,10 +33,11 @@ const CLOSED_FOR_MILLIS: u64 = 1_000;
 
 /// Checks requests against policies. Cheap to clone; clones share connections and all that is remembered.
 ///
-/// A check costs one round trip to Redis, and never more than the deadline. What Redis denied is denied here for as long as it said,
+/// A check costs one round trip to Redis, or none if the policy is [leased](Policy::leased), and never more than the deadline. What Redis denied is denied here for as long as it said,
 /// at most a second, without asking again. When Redis can't be asked, the [`Outage`] policy decides.
 ///
-/// Dropping the last clone ends its connections and its tasks, one that is just looking at a server when the deadline of that has passed.
+/// Dropping the last clone gives back what is leased, in a task if there is a runtime, and ends its connections and its tasks, those that are just
+/// asking when the deadline of that has passed. Guards of [`Limiter::acquire`] live on.
 #[derive(Clone)]
 pub struct Limiter(Arc<Inner>);
 
@@ -97,7 +98,7 @@ impl Limiter {
     }
 
     /// For a user's own unit tests: decides by the same algorithms in this process, without Redis. Time is tokio's, so a test that
-    /// [pauses](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) it can let hours pass at once.
+    /// [pauses](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) it can let hours pass at once. A leased bucket is a bucket here.
     ///
     /// ```
     /// use redis_rl_client::{HOUR, Limiter, Policy};

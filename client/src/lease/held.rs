@@ -21,6 +21,8 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 const SHORTEST_LOOK: Duration = Duration::from_millis(50);
 /// Looks are at most as far apart as a lease is long.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// Where Redis refuses to lease for reasons that stay, such as a missing permission, it decides each request for so long.
+const AFTER_A_FAULT: Duration = Duration::from_secs(60);
 /// After a call that failed no other follows sooner.
 const FAILURE_PAUSE: Duration = Duration::from_millis(50);
 
@@ -63,6 +65,8 @@ struct State {
     nothing_until: Duration,
     /// … or it would fail.
     fails_until: Duration,
+    /// Nothing is leased until then.
+    refused_until: Duration,
     error: Option<Error>,
     /// What was held when calls began to fail, until that is accounted for.
     held_at_failure: u64,
@@ -132,6 +136,7 @@ impl Lease {
             free: bucket.capacity().get(),
             nothing_until: Duration::ZERO,
             fails_until: Duration::ZERO,
+            refused_until: Duration::ZERO,
             error: None,
             held_at_failure: 0,
             kept_at: None,
@@ -166,7 +171,7 @@ impl Lease {
         let mut state = self.state();
         state.last_asked = now;
         if state.demand.add(now, cost) {
-            self.resize(&mut state);
+            self.resize(&mut state, now);
         }
         self.take_from(&mut state, now, cost)
     }
@@ -257,8 +262,12 @@ impl Lease {
                         RetryAfter::Never => pause,
                     };
                     state.nothing_until = if wait.is_zero() { Duration::ZERO } else { now.saturating_add(wait) };
-                    self.resize(&mut state);
+                    self.resize(&mut state, now);
                 }
+            }
+            Err(error) if !error.is_outage() => {
+                state.refused_until = now + AFTER_A_FAULT;
+                state.is_on = false;
             }
             Err(error) => {
                 if state.error.is_none() {
@@ -298,7 +307,7 @@ impl Lease {
         let mut state = self.state();
         state.kept_at = Some(now);
         if state.demand.add(now, 0) {
-            self.resize(&mut state);
+            self.resize(&mut state, now);
         }
         let pause = state.size.length.max(SHORTEST_LOOK);
         let is_idle = now.saturating_sub(state.last_asked) > pause;
@@ -334,11 +343,11 @@ impl Lease {
         more
     }
 
-    fn resize(&self, state: &mut State) {
+    fn resize(&self, state: &mut State, now: Duration) {
         let conditions =
             Conditions { demand: state.demand.per_second(), round_trip: self.round_trip.usual(), nodes: state.nodes };
         state.size = Size::of(self.bucket, conditions);
-        state.is_on = state.size.pays(state.is_on);
+        state.is_on = now >= state.refused_until && state.size.pays(state.is_on);
     }
 
     /// As of a bucket of which so many tokens are left; those of other nodes count as used.

@@ -58,7 +58,7 @@ enum Event {
     /// A call, to the key.
     Asks(usize, Call),
     /// Its reply.
-    Told(usize, u64, Result<Grant, Error>),
+    Told(Arc<Lease>, u64, Result<Grant, Error>),
     /// A keeper looks.
     Looks(usize),
 }
@@ -68,10 +68,11 @@ enum Event {
 struct Outcome {
     offered: u64,
     admitted: u64,
+    /// Capacity + rate × time.
+    available: f64,
     /// The most that any interval had beyond capacity + rate × time.
     excess: i64,
     calls: u64,
-    most_utilised: f64,
 }
 
 struct World {
@@ -133,19 +134,18 @@ impl World {
         {
             match event {
                 Event::Asks(node, call) => {
-                    let seq = call.statement.seq;
-                    let name = self.nodes[node].node.clone();
-                    let grant = self.key.lease(moment(at), &name, &call);
+                    let (seq, lease) = (call.statement.seq, Arc::clone(&self.nodes[node]));
+                    let grant = self.key.lease(moment(at), &lease.node, &call);
                     self.trip.took(ROUND_TRIP);
                     match fastrand::u8(..100) < self.lost {
                         true => {
                             let error = Error::new(ErrorKind::Deadline, "lost");
-                            self.soon(at + Duration::from_millis(50), Event::Told(node, seq, Err(error)));
+                            self.soon(at + Duration::from_millis(50), Event::Told(lease, seq, Err(error)));
                         }
-                        false => self.soon(at + ROUND_TRIP / 2, Event::Told(node, seq, Ok(grant))),
+                        false => self.soon(at + ROUND_TRIP / 2, Event::Told(lease, seq, Ok(grant))),
                     }
                 }
-                Event::Told(node, seq, heard) => self.nodes[node].heard(seq, at, heard),
+                Event::Told(lease, seq, heard) => lease.heard(seq, at, heard),
                 Event::Looks(node) => match self.nodes[node].look(at) {
                     Look::Later(pause) => self.soon(at + pause, Event::Looks(node)),
                     Look::Renew(call, pause) => {
@@ -176,10 +176,10 @@ impl World {
                 let node = fastrand::usize(..self.nodes.len());
                 self.nodes[node] = self.lease(node, now.as_secs(), now);
             }
-            for node in 0..self.nodes.len() {
-                due[node] += rates(node, now.as_secs()) * STEP.as_secs_f64();
-                while due[node] >= 1.0 {
-                    due[node] -= 1.0;
+            for (node, due) in due.iter_mut().enumerate() {
+                *due += rates(node, now.as_secs()) * STEP.as_secs_f64();
+                while *due >= 1.0 {
+                    *due -= 1.0;
                     offered += 1;
                     let (take, call) = self.nodes[node].ask_for(now, 1);
                     if let Some(call) = call {
@@ -200,8 +200,15 @@ impl World {
             }
         }
         let available = capacity + rate.units() as f64 / rate.micros() as f64 * time.as_micros() as f64;
-        let most_utilised = admitted as f64 / available.min(offered as f64);
-        Outcome { offered, admitted, excess: -lowest.min(0.0).floor() as i64, calls: self.key.calls, most_utilised }
+        let excess = -lowest.min(0.0).floor() as i64;
+        Outcome { offered, admitted, available, excess, calls: self.key.calls }
+    }
+}
+
+impl Outcome {
+    /// The part that was admitted of what could be.
+    fn used(&self) -> f64 {
+        self.admitted as f64 / self.available.min(self.offered as f64)
     }
 }
 
@@ -215,7 +222,7 @@ fn ten_nodes_under_three_times_the_load_that_shifts_waste_next_to_nothing() {
     let outcome = World::new(200, 1_000, 10, 0).run(Duration::from_secs(20), rates, false);
     eprintln!("  {outcome:?}");
     assert_eq!(outcome.excess, 0);
-    assert!(outcome.most_utilised >= 0.97, "{outcome:?}");
+    assert!(outcome.used() >= 0.97, "{outcome:?}");
     assert!(outcome.calls < outcome.offered / 5, "{outcome:?}");
 }
 
@@ -226,7 +233,7 @@ fn lost_replies_and_crashes_admit_nothing_in_excess() {
         let outcome = World::new(400, 1_000, 4, 5).run(Duration::from_secs(10), rates, true);
         eprintln!("  {outcome:?}");
         assert_eq!(outcome.excess, 0);
-        assert!(outcome.most_utilised >= 0.8, "{outcome:?}");
+        assert!(outcome.used() >= 0.8, "{outcome:?}");
     }
 }
 
@@ -254,11 +261,11 @@ fn the_calls_do_not_grow_with_the_requests() {
         eprintln!(
             "  {:>10} {per_second:>10} {:>12.4} {:>16.5}",
             outcome.offered / 10,
-            outcome.most_utilised,
+            outcome.used(),
             outcome.calls as f64 / outcome.offered as f64
         );
         assert_eq!(outcome.excess, 0);
-        assert!(outcome.most_utilised >= 0.97, "{outcome:?}");
+        assert!(outcome.used() >= 0.97, "{outcome:?}");
         calls.push(per_second);
     }
     let expected = 1.5 * 4.0 / 0.05;

@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use crate::answers::{builder_for, limiter_of};
 use crate::load::{DEADLINE, alone, patiently};
 use crate::processes::{process, report, reported, task};
-use crate::support::{Options, Proxy, Server, ask, calls, wait_until};
+use crate::support::{Options, Proxy, Server, ask, calls, errors, wait_until};
 
 const CAPACITY: u64 = 400;
 const RATE: u64 = 2_000;
@@ -420,6 +420,20 @@ async fn a_bucket_that_is_empty_is_denied_here_and_told_when_to_come_again() {
     let asked = calls(&mut server.connect(), "rl.");
     eprintln!("  {here} denials from here, {asked} calls");
     assert!(here > 100, "{here} denials were decided here");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_leases_are_not_permitted_redis_decides_each_request() {
+    let server = Server::new();
+    ask::<()>(&mut server.connect(), "ACL SETUSER api on >secret +rl.tokenbucket +ping ~rl:*");
+    let url = format!("redis://api:secret@127.0.0.1:{}", server.port());
+    let limiter = Limiter::builder(url).deadline(5 * SECOND).without_fleet().connect_lazy().unwrap();
+    let policy = policy(40_000, RATE);
+    for _ in 0..500 {
+        let decision = limiter.check(&policy, "all").await;
+        assert!(decision.allowed && decision.source == Source::Redis, "{decision:?}");
+    }
+    assert_eq!(errors(&mut server.connect(), "NOPERM"), 1, "it asks again and again");
 }
 
 #[tokio::test(start_paused = true)]
