@@ -33,6 +33,11 @@ impl Calls {
         reply
     }
 
+    /// The same for what no caller waits for, which is not noted.
+    pub async fn send_aside(&self, command: Command<'_>) -> Result<Option<Reply>, Error> {
+        self.servers.ask(&command).await
+    }
+
     pub fn servers(&self) -> &Servers {
         &self.servers
     }

@@ -116,7 +116,7 @@ impl Fleet {
     async fn call(&self, seq: u64, have: u64, want: u64) -> Result<(u64, u32), Error> {
         let [seq, have, want] = [seq, have, want].map(|number| number.to_string());
         let arguments = ["1024", "1", &self.node, &seq, &have, &want, TTL];
-        let reply = self.calls.send(Command::new("RL.LEASE", &self.key, &arguments)).await?;
+        let reply = self.calls.send_aside(Command::new("RL.LEASE", &self.key, &arguments)).await?;
         let grant = reply.unwrap_or_default().grant()?;
         let nodes = u32::try_from(grant.nodes).map_err(|_| Error::new(ErrorKind::Rejected, "too many nodes"))?;
         Ok((grant.holding, nodes))

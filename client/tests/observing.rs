@@ -63,7 +63,7 @@ fn decisions_are_counted_by_policy_outcome_and_source() {
 #[test]
 fn an_outage_shows_in_metrics_and_log() {
     observed(async |log, metrics| {
-        let limiter = Limiter::builder(NOBODY).on_outage(Outage::Open).connect_lazy().unwrap();
+        let limiter = Limiter::builder(NOBODY).on_outage(Outage::Open).without_fleet().connect_lazy().unwrap();
         let api = Policy::fixed_window("api", 2, HOUR).unwrap();
         for _ in 0..10 {
             assert!(limiter.check(&api, "alice").await.allowed);

@@ -135,16 +135,22 @@ fn four_processes_under_skewed_and_shifting_load_use_nearly_all_of_the_bucket_an
     if let Some(task) = task() {
         return be_a_node(&task);
     }
-    let server = Server::new();
-    let began = now();
-    let logs: Vec<Log> = start(server.port(), 3_000).into_iter().map(|node| read(&reported(node))).collect();
-    let used = judge(began, &logs, "skewed and shifting");
-    let (requests, asked) = (logs.iter().map(|log| log.offered).sum::<u64>(), calls(&mut server.connect(), "rl."));
-    eprintln!("  {asked} calls for {requests} requests");
-    // Processes begin one after the other, which is time in which nobody asks.
-    assert!(used >= 0.9, "{used}");
-    assert!(asked < requests / 4, "{asked} calls for {requests} requests");
-    wait_until("what is left goes back, or its time passes", || leased(&server).0 == 0);
+    // A machine that has other things to do lets nodes stand still, while which they use nothing.
+    let mut most = 0.0_f64;
+    for _ in 0..3 {
+        let server = Server::new();
+        let began = now();
+        let logs: Vec<Log> = start(server.port(), 3_000).into_iter().map(|node| read(&reported(node))).collect();
+        most = most.max(judge(began, &logs, "skewed and shifting"));
+        let (requests, asked) = (logs.iter().map(|log| log.offered).sum::<u64>(), calls(&mut server.connect(), "rl."));
+        eprintln!("  {asked} calls for {requests} requests");
+        assert!(asked < requests / 4, "{asked} calls for {requests} requests");
+        wait_until("what is left goes back, or its time passes", || leased(&server).0 == 0);
+        if most >= 0.97 {
+            return;
+        }
+    }
+    panic!("{most} of the bucket was used");
 }
 
 #[test]
