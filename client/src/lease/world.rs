@@ -68,6 +68,8 @@ enum Event {
 struct Outcome {
     offered: u64,
     admitted: u64,
+    /// Requests that had to wait for a call.
+    waited: u64,
     /// Capacity + rate × time.
     available: f64,
     /// The most that any interval had beyond capacity + rate × time.
@@ -161,7 +163,7 @@ impl World {
 
     /// Runs for so long. `rates` says what is asked of each node, by the second; `crashes` whether a node forgets everything each second.
     fn run(mut self, time: Duration, rates: impl Fn(usize, u64) -> f64, crashes: bool) -> Outcome {
-        let (mut now, mut offered, mut admitted) = (Duration::ZERO, 0, 0);
+        let (mut now, mut offered, mut admitted, mut waited) = (Duration::ZERO, 0, 0, 0);
         let mut due = vec![0.0; self.nodes.len()];
         // The level of a bucket that starts full and may go below empty, in the finest of units.
         let (capacity, rate) = (self.bucket.capacity().get() as f64, self.bucket.rate());
@@ -185,6 +187,7 @@ impl World {
                     if let Some(call) = call {
                         self.send(node, now, call);
                     }
+                    waited += u64::from(matches!(take, Take::Wait));
                     let allowed = match take {
                         Take::Spent { .. } => true,
                         Take::Direct => self.key.take(moment(now)),
@@ -201,7 +204,7 @@ impl World {
         }
         let available = capacity + rate.units() as f64 / rate.micros() as f64 * time.as_micros() as f64;
         let excess = -lowest.min(0.0).floor() as i64;
-        Outcome { offered, admitted, available, excess, calls: self.key.calls }
+        Outcome { offered, admitted, waited, available, excess, calls: self.key.calls }
     }
 }
 
@@ -266,6 +269,9 @@ fn the_calls_do_not_grow_with_the_requests() {
         );
         assert_eq!(outcome.excess, 0);
         assert!(outcome.used() >= 0.97, "{outcome:?}");
+        // Tokens are fetched before they run out, unless there are none.
+        let most = if outcome.offered as f64 > outcome.available { 0.1 } else { 0.003 };
+        assert!((outcome.waited as f64) < most * outcome.offered as f64, "{outcome:?}");
         calls.push(per_second);
     }
     let expected = 1.5 * 4.0 / 0.05;

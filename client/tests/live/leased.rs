@@ -305,13 +305,15 @@ async fn the_calls_do_not_grow_with_the_traffic_for_long() {
     table(10 * SECOND).await;
 }
 
-/// Checks until the answers come from a lease.
-async fn warm_up(limiter: &Limiter, policy: &Policy) {
-    let began = Instant::now();
+/// Checks until the answers come from a lease. So many units were taken.
+async fn warm_up(limiter: &Limiter, policy: &Policy) -> u64 {
+    let (began, mut taken) = (Instant::now(), 1);
     while limiter.check(policy, "all").await.source != Source::Lease {
+        taken += 1;
         assert!(began.elapsed() < 5 * SECOND, "nothing is leased");
         sleep(Duration::from_millis(1)).await;
     }
+    taken
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -335,18 +337,27 @@ async fn what_is_not_worth_a_lease_is_asked_of_redis() {
 async fn who_is_idle_gives_back_and_so_does_who_is_dropped() {
     let server = Server::new();
     let limiter = limiter_of(&server);
-    let policy = policy(CAPACITY, RATE);
-    warm_up(&limiter, &policy).await;
+    let policy = policy(4_000, 1);
+    let mut taken = warm_up(&limiter, &policy).await;
     assert!(leased(&server).1 == 1, "{:?}", leased(&server));
-    // The ttl is half a second at least, of which the first half is a lease that is renewed.
     wait_until("the idle one has given back", || leased(&server) == (0, 0));
-    warm_up(&limiter, &policy).await;
+    let left = limiter.peek(&policy, "all").await.unwrap().remaining.unwrap();
+    assert!(
+        (4_000 - taken..=4_002 - taken).contains(&left),
+        "{left} are left, {taken} were taken: some were forfeited"
+    );
+    taken += warm_up(&limiter, &policy).await;
     drop(limiter);
     let began = Instant::now();
     while leased(&server) != (0, 0) {
-        assert!(began.elapsed() < Duration::from_millis(400), "the dropped one keeps {:?}", leased(&server));
+        assert!(began.elapsed() < 5 * SECOND, "the dropped one keeps {:?}", leased(&server));
         sleep(Duration::from_millis(2)).await;
     }
+    let left = limiter_of(&server).peek(&policy, "all").await.unwrap().remaining.unwrap();
+    assert!(
+        (4_000 - taken..=4_004 - taken).contains(&left),
+        "{left} are left, {taken} were taken: some were forfeited"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
