@@ -2,10 +2,10 @@
 # make test ARGS='--test live'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench clients matrix gate plot servers lint package
+.PHONY: help run test demo bench clients matrix fuzz memcheck gate plot servers lint package monitoring
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 run: ## Start a server with the module and show a rate limit at work
 	@scripts/run $(ARGS)
@@ -25,8 +25,17 @@ bench: ## Measure nanoseconds per decision
 matrix: ## Run the long tests, on every supported Redis and Valkey
 	@scripts/matrix $(ARGS)
 
+fuzz: ## Give the limiters random bytes, steered by the code that they reach
+	@scripts/fuzz $(ARGS)
+
+memcheck: ## Run the module under valgrind, on Redis 7.0 and Valkey 9.1
+	@scripts/memcheck $(ARGS)
+
 plot: ## Draw what each algorithm lets through
 	@scripts/plot $(ARGS)
+
+monitoring: ## Scrape a server with Prometheus' exporter, and try the alerts
+	@scripts/monitoring $(ARGS)
 
 servers: ## Fetch the servers that the matrix needs
 	@scripts/servers $(ARGS)

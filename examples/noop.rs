@@ -8,7 +8,9 @@
 #[allow(dead_code, unused_imports, missing_docs, reason = "it uses but a part of the layer")]
 mod server;
 
-use server::{Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler};
+use server::{
+    Access, Argument, ArgumentKind, Call, Command, EntryPoint, Error, Handler, Inform, Informer, Keys, Section, stats,
+};
 
 struct Integers;
 
@@ -27,6 +29,15 @@ impl Handler for Panic {
     }
 }
 
+struct Info;
+
+impl Inform for Info {
+    fn tell(info: &mut Section<'_>) {
+        info.number("errors", stats::ERRORS.get());
+        info.number("panics_caught", stats::PANICS.get());
+    }
+}
+
 const KEY: Argument = Argument { name: c"key", kind: ArgumentKind::Key, optional: false };
 const TEXT: Argument = Argument { name: c"text", kind: ArgumentKind::Text, optional: false };
 
@@ -34,6 +45,7 @@ const INTEGERS: Command = Command {
     name: c"noop.integers",
     arity: -4,
     flags: c"write fast",
+    keys: Keys::First,
     access: Access::ReadWrite,
     categories: c"write fast",
     summary: c"Replies with five integers.",
@@ -55,6 +67,7 @@ const TABLE: [Command; 2] = [
     },
 ];
 
-const MODULE: server::Module = server::Module { name: c"noop", version: 1, commands: &TABLE, settings: &[] };
+const MODULE: server::Module =
+    server::Module { name: c"noop", version: 1, commands: &TABLE, settings: &[], informer: Informer::of::<Info>() };
 
 entry!(MODULE);

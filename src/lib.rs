@@ -5,6 +5,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`command`] | the commands, one file each, and the table that lists them; no unsafe code |
+//! | [`top`] | which keys are denied most: heavy hitters in fixed memory, which knows no server |
 //! | [`server`] | the server made safe; all the unsafe code; knows no limiter |
 //!
 //! A call goes one way: the arguments are read in place, the clock once, the key is opened, its state checked, the limiter
@@ -23,9 +24,18 @@ compile_error!("no module is built without a rule of the lease: these flags are 
 
 pub mod command;
 pub mod server;
+pub mod top;
+
+/// 10000 × major + 100 × minor + patch.
+const VERSION: std::ffi::c_int = 100;
 
 /// What the server is told about the module.
-const MODULE: server::Module =
-    server::Module { name: c"rl", version: 100, commands: &command::TABLE, settings: &command::SETTINGS };
+const MODULE: server::Module = server::Module {
+    name: c"rl",
+    version: VERSION,
+    commands: &command::TABLE,
+    settings: &command::SETTINGS,
+    informer: server::Informer::of::<command::Info>(),
+};
 
 entry!(MODULE);

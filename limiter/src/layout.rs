@@ -84,6 +84,11 @@ macro_rules! kinds {
                 match self { $(Self::$variant(_) => $name,)* }
             }
 
+            /// The time of the last call that took or gave back something.
+            pub const fn last(&self) -> Micros {
+                match self { $(Self::$variant(state) => state.last(),)* }
+            }
+
             /// See [`LimiterState::is_unused`].
             pub fn is_unused(&self, now: Micros) -> bool {
                 match self { $(Self::$variant(state) => state.is_unused(now),)* }
@@ -175,6 +180,17 @@ impl<'a> Stored<'a> {
             Self::SlidingLog(_) => "sliding window log",
             Self::Concurrency(_) => "concurrency",
             Self::Leases(_) => "token bucket",
+        }
+    }
+
+    /// The time of the last call that took or gave back something; of a log that of its newest entry. `None` of holders, each of which
+    /// has its own.
+    pub fn last(&self) -> Option<Micros> {
+        match self {
+            Self::State(state) => Some(state.last()),
+            Self::SlidingLog(log) => Some(log.last()),
+            Self::Concurrency(_) => None,
+            Self::Leases(leases) => Some(leases.bucket().last()),
         }
     }
 

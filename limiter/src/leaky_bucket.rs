@@ -68,6 +68,11 @@ impl limiter::Look for Look {
 }
 
 impl State {
+    /// The time of the last call that took something.
+    pub const fn last(&self) -> Micros {
+        self.0.last()
+    }
+
     /// A leaky bucket's state from that of the bucket which admits the same calls.
     pub(crate) const fn from_token_bucket(state: token_bucket::State) -> Self {
         Self(state)

@@ -63,7 +63,7 @@ pub use limiter::{Fact, Limiter, LimiterState, Look, Refundable};
 pub use page::Touched;
 pub use plan::Plan;
 pub use quantity::{Age, ArgumentError, Capacity, Cost, Limit, Micros, Name, Rate, Window};
-pub use several::{Verdict, Vote};
+pub use several::{JointVerdict, Vote};
 pub use share::Share;
 pub use sliding_log::{SlidingLog, TooManyEntries};
 pub use sliding_window::SlidingWindow;

@@ -17,17 +17,32 @@ pub trait Limiter: Copy + PartialEq {
     fn look(self, state: Option<Self::State>, now: Micros) -> Self::Look;
 
     /// Judges a call of `cost`: its answers, and what there is to store, whether or not it takes anything. That may be for other limits
-    /// to say too. A cost of 0 takes nothing and is answered as a cost of 1 would be.
-    fn judge(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Vote<Self::State> {
+    /// to say too. A cost of 0 takes nothing and is answered as a cost of 1 would be. `store` is the form in which the vote keeps states.
+    fn judge<N, E: Copy>(
+        self,
+        state: Option<Self::State>,
+        now: Micros,
+        cost: Cost,
+        store: impl Fn(Self::State) -> N,
+    ) -> Vote<N, E> {
         let look = self.look(state, now);
         let answer = look.answer(cost.get().max(1));
-        Vote::new(cost, answer, || look.set_back(), |units| Ok(look.take(units)), |taken| look.share(taken))
+        let take = |units| {
+            let Taken { next, reset_after } = look.take(units);
+            Ok(Taken { next: store(next), reset_after })
+        };
+        Vote::new(cost, answer, || look.set_back().map(&store), take, |taken| look.share(taken))
     }
 
-    /// Decides a call of `cost` at `now`, which asks no other limit.
+    /// Decides a call of `cost` at `now` that asks no other limit: what its vote comes to, and nothing more is worked out.
     fn decide(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Outcome<Self::State> {
-        let Ok(outcome) = self.judge(state, now, cost).alone();
-        outcome
+        let look = self.look(state, now);
+        let answer = look.answer(cost.get().max(1));
+        match cost.get() {
+            0 => Outcome { decision: answer, next: None },
+            units if answer.allowed => answer.having_taken(units, look.take(units)),
+            _ => Outcome { decision: answer, next: look.set_back() },
+        }
     }
 
     /// What [`Limiter::decide`] would say, with nothing taken: `remaining` and `reset_after` are those before the call.

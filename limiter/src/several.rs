@@ -1,19 +1,19 @@
 //! Several limits in one call: all or nothing.
 //!
-//! Each limit is judged once, by itself, and its [`Vote`] says what becomes of it either way. The [`Verdict`] is the
+//! Each limit is judged once, by itself, and its [`Vote`] says what becomes of it either way. The [`JointVerdict`] is the
 //! one rule: if none denies, all take, else none does.
 //!
 //! ```
-//! use rl_limiter::{Capacity, Cost, FixedWindow, Limit, Limiter, Micros, Rate, TokenBucket, Verdict, Window};
+//! use rl_limiter::{Capacity, Cost, FixedWindow, JointVerdict, Limit, Limiter, Micros, Rate, TokenBucket, Vote, Window};
 //!
 //! // 2 requests a minute, and 1000 tokens that come back at 10 a second.
 //! let requests = FixedWindow::new(Limit::new(2).unwrap(), Window::parse("window", b"1m").unwrap());
 //! let tokens = TokenBucket::new(Capacity::new(1_000).unwrap(), Rate::parse("rate", b"10").unwrap());
 //! let noon = Micros::new(1_796_040_000_000_000).unwrap();
 //!
-//! let request = requests.judge(None, noon, Cost::ONE);
-//! let words = tokens.judge(None, noon, Cost::new(1_200).unwrap());
-//! let verdict = Verdict::of([request.summary(), words.summary()]);
+//! let request: Vote<_> = requests.judge(None, noon, Cost::ONE, |state| state);
+//! let words: Vote<_> = tokens.judge(None, noon, Cost::new(1_200).unwrap(), |state| state);
+//! let verdict = JointVerdict::of([request.summary(), words.summary()]);
 //! assert!(!verdict.allowed);
 //! assert_eq!(verdict.index, 1, "the second one denies");
 //!
@@ -31,13 +31,16 @@ use crate::share::Share;
 
 /// What one limit says to its part of a call, and what becomes of it whether or not the call takes anything. `E` is why
 /// it may be unable to take what it would allow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Vote<N, E = Infallible> {
-    /// Should nothing be taken.
-    untaken: Outcome<N>,
-    /// Should the call take; `None` if it asks for nothing or may not.
-    taken: Option<Result<Outcome<N>, E>>,
-    summary: Summary,
+    /// The answer with nothing taken.
+    answer: Decision,
+    cost: Cost,
+    /// What is to be stored then.
+    set_back: Option<N>,
+    /// What the cost makes of the state, should the call take; `None` if it asks for nothing or may not.
+    taken: Option<Result<Taken<N>, E>>,
+    share: Share,
 }
 
 /// As much of a vote as a verdict needs.
@@ -51,7 +54,7 @@ pub struct Summary {
 
 /// What becomes of a call that asks several limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct JointVerdict {
     /// Whether the call may go on: no limit denies.
     pub allowed: bool,
     /// Denied: of the limits that deny, the one with the longest wait, "never" being longest. Allowed: the one with the
@@ -59,7 +62,7 @@ pub struct Verdict {
     pub index: usize,
 }
 
-impl<N, E> Vote<N, E> {
+impl<N, E: Copy> Vote<N, E> {
     /// Of the answer to a call of `cost` with nothing taken. The functions are asked where it matters: what there is to store though
     /// nothing is taken, what taking so many units makes of the state, and what share then remains.
     pub(crate) fn new(
@@ -70,44 +73,36 @@ impl<N, E> Vote<N, E> {
         share: impl FnOnce(u64) -> Share,
     ) -> Self {
         let units = if answer.allowed { cost.get() } else { 0 };
-        let taken = (units > 0).then(|| take(units).map(|taken| answer.having_taken(units, taken)));
-        let untaken = Outcome { decision: answer, next: if cost > Cost::ZERO { set_back() } else { None } };
-        let denies_for = (cost > Cost::ZERO && !answer.allowed).then_some(answer.retry_after);
-        Self { untaken, taken, summary: Summary { denies_for, share: share(units) } }
+        Self {
+            answer,
+            cost,
+            set_back: if cost > Cost::ZERO { set_back() } else { None },
+            taken: if units > 0 { Some(take(units)) } else { None },
+            share: share(units),
+        }
     }
 
     /// What a verdict needs of it.
     pub fn summary(&self) -> Summary {
-        self.summary
+        let denies = self.cost > Cost::ZERO && !self.answer.allowed;
+        Summary { denies_for: denies.then_some(self.answer.retry_after), share: self.share }
     }
 
     /// What becomes of this limit, should the call be allowed by all or not. The decision of one that would allow a call which another
     /// one denies says so, as a look does. An error if it can't take what it allows.
-    pub fn outcome(&self, allowed: bool) -> Result<&Outcome<N>, &E> {
+    pub fn outcome(&self, allowed: bool) -> Result<Outcome<&N>, E> {
         match &self.taken {
-            Some(taken) if allowed => taken.as_ref(),
-            _ => Ok(&self.untaken),
-        }
-    }
-
-    /// What becomes of a call that asks no other limit.
-    pub fn alone(self) -> Result<Outcome<N>, E> {
-        self.taken.unwrap_or(Ok(self.untaken))
-    }
-
-    /// The same vote, with what is stored in another form.
-    pub fn map<M, F>(self, mut next: impl FnMut(N) -> M, error: impl FnOnce(E) -> F) -> Vote<M, F> {
-        let mut mapped =
-            |Outcome { decision, next: stored }: Outcome<N>| Outcome { decision, next: stored.map(&mut next) };
-        Vote {
-            untaken: mapped(self.untaken),
-            taken: self.taken.map(|taken| taken.map(mapped).map_err(error)),
-            summary: self.summary,
+            Some(Ok(Taken { next, reset_after })) if allowed => {
+                let taken = Taken { next, reset_after: *reset_after };
+                Ok(self.answer.having_taken(self.cost.get(), taken))
+            }
+            Some(Err(error)) if allowed => Err(*error),
+            _ => Ok(Outcome { decision: self.answer, next: self.set_back.as_ref() }),
         }
     }
 }
 
-impl Verdict {
+impl JointVerdict {
     /// The verdict on a call by what its limits say, in order. Without limits it is allowed.
     pub fn of(votes: impl IntoIterator<Item = Summary>) -> Self {
         let mut longest = None;

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use rl_limiter::layout::Stored;
-use rl_limiter::{Cost, Limit, Limiter, Micros, SlidingLog, SlidingWindow, Window};
+use rl_limiter::{Cost, Limit, Limiter, Micros, Plan, SlidingLog, SlidingWindow, Window};
 
 const LIMIT: u64 = 1_000;
 const WINDOW: u64 = 60_000_000;

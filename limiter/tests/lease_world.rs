@@ -89,7 +89,7 @@ impl Bound {
 fn a_leap_ahead_admits_at_most_what_is_in_rows_then() {
     let mut bound = Bound { nearest: 0.0 };
     worlds(150, Fate::LeapsAhead, |world| bound.holds(world.excess(), world.outstanding_then().unwrap_or(0)));
-    assert!(bound.nearest > 0.5, "nothing came near the bound: {}", bound.nearest);
+    assert!(bound.nearest >= 0.5, "nothing came near the bound: {}", bound.nearest);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_lost_state_admits_at_most_the_capacity_and_what_is_held() {
     worlds(150, Fate::Forgets, |world| {
         bound.holds(world.excess(), world.outstanding_then().map_or(0, |outstanding| world.capacity() + outstanding))
     });
-    assert!(bound.nearest > 0.5, "nothing came near the bound: {}", bound.nearest);
+    assert!(bound.nearest >= 0.5, "nothing came near the bound: {}", bound.nearest);
 }
 
 #[test]

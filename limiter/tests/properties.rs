@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
+#[allow(dead_code, reason = "shared with tests that need other parts")]
 mod model;
 mod random;
 mod settling;

@@ -633,6 +633,7 @@ fn probe(bytes: &[u8], random: &mut Random) {
         let cost = units(random.any_size(MAX_EXACT));
         let decision = state.peek(now, cost);
         assert!(decision.remaining <= decision.limit && decision.reset_after <= MAX_EXACT);
+        assert!(decision.allowed || decision.retry_after != RetryAfter::Millis(0), "{decision:?}");
         let age = [None, Age::from_micros(random.any_size(window))][usize::from(random.one_in(2))];
         let plans = [
             limiter.decide(Some(state), now, cost, u32::MAX).ok().and_then(|outcome| outcome.next),
@@ -641,13 +642,14 @@ fn probe(bytes: &[u8], random: &mut Random) {
         ];
         for plan in plans.into_iter().flatten().filter(|plan| !plan.leaves_nothing()) {
             assert!(plan.length() <= 2 * bytes.len() + 1_024);
-            if plan.fits() {
+            let left = if plan.fits() {
                 let mut changed = bytes.to_vec();
                 plan.carry_out(&mut changed);
-                read(&changed);
+                changed
             } else {
-                read(&plan.make(bytes));
-            }
+                plan.make(bytes)
+            };
+            assert!(read_any(&left).is_some(), "what a call has left is no log: {}", left.escape_ascii());
         }
     }
 }

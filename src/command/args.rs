@@ -16,6 +16,24 @@ impl<'a, 'c> Args<'a, 'c> {
         if call.argument_count() > most { Err(Error::WrongArity) } else { Ok(Self(call)) }
     }
 
+    /// The arguments of a call that has so many of them `each` time, from 1 to `most` times, behind its name; and how many times.
+    pub fn of_each(call: &'a Call<'c>, each: usize, most: usize) -> Result<(Self, usize), Error> {
+        let count = call.argument_count().saturating_sub(1);
+        if count == 0 || !count.is_multiple_of(each) {
+            return Err(Error::WrongArity);
+        }
+        let times = count / each;
+        if times > most {
+            return Err(Error::formatted(format_args!("ERR a call may ask from 1 to {most} limits, not {times}")));
+        }
+        Ok((Self(call), times))
+    }
+
+    /// The word at `index`.
+    pub fn word(&self, index: usize) -> Result<&'a [u8], Error> {
+        self.0.argument(index).ok_or(Error::WrongArity)
+    }
+
     /// The limit at `index`.
     pub fn limit(&self, index: usize) -> Result<Limit, Error> {
         self.required(index, |text| Limit::parse("limit", text))
@@ -52,6 +70,16 @@ impl<'a, 'c> Args<'a, 'c> {
             Some(text) => Cost::parse("cost", text).map_err(bad_argument),
             None => Ok(Cost::ONE),
         }
+    }
+
+    /// The number from 1 to `most` at `index`, or `default` if the call ends before it.
+    pub fn number(&self, index: usize, name: &str, default: u32, most: u32) -> Result<u32, Error> {
+        let Some(text) = self.0.argument(index) else { return Ok(default) };
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+        // Nothing but its digits: no sign, no leading zeros.
+        number
+            .filter(|number: &u32| (1..=most).contains(number) && number.to_string().as_bytes() == text)
+            .ok_or_else(|| Error::formatted(format_args!("ERR {name} must be an integer from 1 to {most}")))
     }
 
     /// The amount at `index`.

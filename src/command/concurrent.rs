@@ -4,10 +4,14 @@ use rl_limiter::concurrency::Request;
 use rl_limiter::{Concurrency, Cost, TooManyHolders};
 
 use super::MAX_HOLDERS;
+use super::algorithm::Decides as _;
 use super::args::Args;
 use super::reply;
-use super::store::{Change, Slot};
-use crate::server::{Call, Error, Handler, Mode};
+use super::store::{Change, KEY, Slot};
+use super::verdict::Verdict;
+use crate::server::{Call, Error, Handler, Mode, RareLine};
+
+static TOO_MANY_HOLDERS: RareLine = RareLine::new();
 
 /// The concurrency limit.
 pub struct Concurrent;
@@ -27,17 +31,23 @@ impl Handler for Concurrent {
             let (plan, decision) = match limiter.decide(holders, now, request, usize::try_from(most).unwrap_or(0)) {
                 Ok(outcome) => (outcome.next, Ok(outcome.decision)),
                 // Whatever the answer, no place is held for longer than its ttl from now.
-                Err(TooManyHolders) => (
-                    holders.and_then(|holders| holders.seen_from(now)),
-                    Err(Error::formatted(format_args!("ERR there are too many holders: rl.max-holders is {most}"))),
-                ),
+                Err(TooManyHolders) => {
+                    (holders.and_then(|holders| holders.seen_from(now)), Err(too_many_holders(most)))
+                }
             };
             if let Some(plan) = plan {
                 slot.change(&Change::Holders(plan))?;
             }
             decision?
         };
-        reply::decision(call, decision);
+        reply::decision(call, Verdict::decided(call, KEY, Concurrency::BY, cost, decision));
         Ok(())
     }
+}
+
+fn too_many_holders(most: i64) -> Error {
+    TOO_MANY_HOLDERS.warn(|| {
+        format!("a concurrency limit has too many holders, and new ones get errors: rl.max-holders is {most}")
+    });
+    Error::formatted(format_args!("ERR there are too many holders: rl.max-holders is {most}"))
 }

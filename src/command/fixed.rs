@@ -3,7 +3,7 @@
 use rl_limiter::FixedWindow;
 
 use super::args::Args;
-use super::settle::{self, vote};
+use super::settle;
 use crate::server::{Call, Error, Handler};
 
 /// The fixed window counter.
@@ -14,6 +14,6 @@ impl Handler for Fixed {
         let args = Args::of(call, 5)?;
         let limiter = FixedWindow::new(args.limit(2)?, args.window(3)?);
         let cost = args.cost(4)?;
-        settle::decide(call, |slot| vote(slot, limiter, cost))
+        settle::decide(call, limiter, cost)
     }
 }

@@ -3,6 +3,7 @@
 use rl_limiter::concurrency::Place;
 use rl_limiter::layout::Stored;
 use rl_limiter::lease::Lease;
+use rl_limiter::quantity::MAX_EXACT;
 use rl_limiter::{Cost, Fact, Micros};
 
 use super::args::Args;
@@ -42,10 +43,10 @@ fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
             fields.push(("newest_entries", Field::Pairs(log.newest_entries().take(MOST_ROWS).map(row).collect())));
         }
         Stored::Concurrency(holders) => {
-            fields.push(("places", Field::Named(holders.places(now).take(MOST_ROWS).map(place).collect())));
+            fields.push(("places", Field::Rows(holders.places(now).take(MOST_ROWS).map(place).collect())));
         }
         Stored::Leases(leases) => {
-            fields.push(("leases", Field::Named(leases.leases(now).take(MOST_ROWS).map(lease).collect())));
+            fields.push(("leases", Field::Rows(leases.leases(now).take(MOST_ROWS).map(lease).collect())));
         }
     }
     let told = stored.peek(now, Cost::ONE);
@@ -55,21 +56,22 @@ fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
 }
 
 /// The holder, its units, its ttl in ms and the time in ms at which its place ends.
-fn place(place: Place<'_>) -> (Vec<u8>, Vec<i64>) {
+fn place(place: Place<'_>) -> (Vec<u8>, [i64; 3]) {
     let numbers = [place.units, place.ttl.div_ceil(1_000), place.expiry.get() / 1_000];
-    (place.holder.to_vec(), numbers.map(reply::integer).to_vec())
+    (place.holder.to_vec(), numbers.map(reply::integer))
 }
 
-/// The node, the tokens that it may have, its ttl in ms, the time in ms at which they are forfeited, and the number of its last call.
-fn lease(lease: Lease<'_>) -> (Vec<u8>, Vec<i64>) {
+/// The node, the tokens that it may have, its ttl in ms and the time in ms at which they are forfeited.
+fn lease(lease: Lease<'_>) -> (Vec<u8>, [i64; 3]) {
     let row = lease.row;
-    let numbers = [row.held, row.ttl.div_ceil(1_000), row.expires.get() / 1_000, row.seq];
-    (lease.node.to_vec(), numbers.map(reply::integer).to_vec())
+    let numbers = [row.held, row.ttl.div_ceil(1_000), row.expires.get() / 1_000];
+    (lease.node.to_vec(), numbers.map(reply::integer))
 }
 
 fn field(fact: Fact) -> Field {
     match fact {
-        Fact::Units(units) => Field::Integer(reply::integer(units)),
+        // A debt, or counts that steps of the clock have added up, may be more than a reply may say.
+        Fact::Units(units) => Field::Integer(reply::integer(units.min(MAX_EXACT))),
         Fact::Moment(moment) => Field::Integer(reply::integer(moment.get() / 1_000)),
         Fact::Window(window) => Field::Text(window.to_string()),
         Fact::Rate(rate) => Field::Text(rate.to_string()),

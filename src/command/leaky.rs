@@ -3,7 +3,7 @@
 use rl_limiter::LeakyBucket;
 
 use super::args::Args;
-use super::settle::{self, vote};
+use super::settle;
 use crate::server::{Call, Error, Handler};
 
 /// The leaky bucket as a queue.
@@ -14,6 +14,6 @@ impl Handler for Leaky {
         let args = Args::of(call, 5)?;
         let limiter = LeakyBucket::new(args.capacity(2)?, args.rate(3)?);
         let cost = args.cost(4)?;
-        settle::decide(call, |slot| vote(slot, limiter, cost))
+        settle::decide(call, limiter, cost)
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! [`TABLE`] lists them. Registration, `COMMAND DOCS` and `docs/commands.md` all follow it.
 
+mod algorithm;
 mod args;
 mod concurrent;
 mod debit;
 mod fixed;
+mod info;
 mod inspect;
 mod leaky;
 mod lease;
 mod lifetime;
+mod multi;
 mod peek;
 mod refund;
 mod release;
@@ -19,8 +22,14 @@ mod sliding;
 mod sliding_log;
 mod store;
 mod token_bucket;
+mod top;
+mod verdict;
 
-use crate::server::{Access, Argument, ArgumentKind, Command, EntryPoint, Setting};
+pub use info::Info;
+
+use std::ffi::CStr;
+
+use crate::server::{Access, Argument, ArgumentKind, Command, EntryPoint, Keys, Setting};
 
 const KEY: Argument = Argument { name: c"key", kind: ArgumentKind::Key, optional: false };
 const LIMIT: Argument = Argument { name: c"limit", kind: ArgumentKind::Integer, optional: false };
@@ -38,7 +47,28 @@ const SEQ: Argument = Argument { name: c"seq", kind: ArgumentKind::Integer, opti
 const HAVE: Argument = Argument { name: c"have", kind: ArgumentKind::Integer, optional: false };
 const WANT: Argument = Argument { name: c"want", kind: ArgumentKind::Integer, optional: false };
 const MIN: Argument = Argument { name: c"least", kind: ArgumentKind::TextAfter(c"MIN"), optional: true };
+const ROWS: Argument = Argument { name: c"n", kind: ArgumentKind::Integer, optional: true };
 const AGE: Argument = Argument { name: c"duration", kind: ArgumentKind::TextAfter(c"AGE"), optional: true };
+
+/// What `RL.MULTI` takes for each of its limits.
+const ONE_OF_SEVERAL: [Argument; 5] = [
+    KEY,
+    Argument { name: c"kind", kind: ArgumentKind::OneOf(&KINDS), optional: false },
+    Argument { name: c"p1", kind: ArgumentKind::Integer, optional: false },
+    Argument { name: c"p2", kind: ArgumentKind::Text, optional: false },
+    Argument { name: c"cost", kind: ArgumentKind::Integer, optional: false },
+];
+const KINDS: [Argument; 5] = [
+    kind(c"fixed", c"FIXED"),
+    kind(c"sliding", c"SLIDING"),
+    kind(c"slidinglog", c"SLIDINGLOG"),
+    kind(c"tokenbucket", c"TOKENBUCKET"),
+    kind(c"leaky", c"LEAKY"),
+];
+
+const fn kind(name: &'static CStr, word: &'static CStr) -> Argument {
+    Argument { name, kind: ArgumentKind::Keyword(word), optional: false }
+}
 
 /// `rl.max-log-entries`: the most entries that a sliding window log may have.
 static MAX_LOG_ENTRIES: Setting = Setting::new(c"max-log-entries", 100_000, 10_000_000);
@@ -46,14 +76,24 @@ static MAX_LOG_ENTRIES: Setting = Setting::new(c"max-log-entries", 100_000, 10_0
 /// `rl.max-holders`: the most holders that a concurrency limit may have.
 static MAX_HOLDERS: Setting = Setting::new(c"max-holders", 1_000, 10_000);
 
+/// `rl.notify-denied`: whether a denied call is an event of its key.
+static NOTIFY_DENIED: Setting = Setting::no_or_yes(c"notify-denied");
+
+/// The most that `rl.top-keys` may be.
+const MOST_TOP_KEYS: u32 = 1_000;
+
+/// `rl.top-keys`: for how many keys it is counted how often they were denied; 0 for none.
+static TOP_KEYS: Setting = Setting::or_off(c"top-keys", 0, MOST_TOP_KEYS as i64).telling(top::resize);
+
 /// All settings.
-pub static SETTINGS: [&Setting; 2] = [&MAX_LOG_ENTRIES, &MAX_HOLDERS];
+pub static SETTINGS: [&Setting; 4] = [&MAX_LOG_ENTRIES, &NOTIFY_DENIED, &TOP_KEYS, &MAX_HOLDERS];
 
 /// What the commands that decide have in common.
 const DECIDING: Command = Command {
     name: c"",
     arity: -4,
     flags: c"write fast",
+    keys: Keys::First,
     access: Access::ReadWrite,
     categories: c"write fast",
     summary: c"",
@@ -68,7 +108,7 @@ const LOOKING: Command =
     Command { flags: c"readonly fast", access: Access::Read, categories: c"read fast", ..DECIDING };
 
 /// All commands.
-pub const TABLE: [Command; 12] = [
+pub const TABLE: [Command; 14] = [
     Command {
         name: c"rl.fixed",
         summary: c"Decides a call by a fixed window counter: at most `limit` units in each `window` of the clock.",
@@ -103,6 +143,16 @@ pub const TABLE: [Command; 12] = [
         summary: c"Decides a call by a leaky bucket as a queue: up to `capacity` units wait, `rate` is how they pass; tells how long.",
         arguments: &[KEY, CAPACITY, RATE, COST],
         entry_point: EntryPoint::of::<leaky::Leaky>(),
+        ..DECIDING
+    },
+    Command {
+        name: c"rl.multi",
+        arity: -6,
+        keys: Keys::Every(5),
+        summary: c"Decides a call by several limits at once, all or nothing: if one denies, none takes anything.",
+        complexity: c"O(n), n the limits; of each sliding window log O(log m), m its entries",
+        arguments: &[Argument { name: c"limit", kind: ArgumentKind::Repeated(&ONE_OF_SEVERAL), optional: false }],
+        entry_point: EntryPoint::of::<multi::Multi>(),
         ..DECIDING
     },
     Command {
@@ -167,6 +217,18 @@ pub const TABLE: [Command; 12] = [
         complexity: c"O(n), n the size of the state",
         arguments: &[KEY],
         entry_point: EntryPoint::of::<inspect::Inspect>(),
+        ..LOOKING
+    },
+    Command {
+        name: c"rl.top",
+        arity: -1,
+        flags: c"admin",
+        access: Access::NoKey,
+        categories: c"admin dangerous",
+        summary: c"Tells which keys of this server were denied most in this minute and the one before.",
+        complexity: c"O(k log k), k the keys that are kept",
+        arguments: &[ROWS],
+        entry_point: EntryPoint::of::<top::Top>(),
         ..LOOKING
     },
 ];

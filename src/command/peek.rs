@@ -3,6 +3,7 @@
 use super::args::Args;
 use super::reply;
 use super::store::Slot;
+use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
 
 /// A look at a limiter of any kind.
@@ -18,7 +19,7 @@ impl Handler for Peek {
             slot.load()?.map(|stored| stored.peek(now, cost))
         };
         match told {
-            Some(decision) => reply::decision(call, decision),
+            Some(decision) => reply::decision(call, Verdict::told(decision)),
             None => call.reply_null(),
         }
         Ok(())

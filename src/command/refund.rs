@@ -6,6 +6,7 @@ use rl_limiter::{Age, Cost, Decision};
 use super::args::Args;
 use super::reply;
 use super::store::{Change, Slot};
+use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
 
 /// Gives back what turned out not to be used.
@@ -21,7 +22,7 @@ impl Handler for Refund {
             refund(&mut slot, amount, age)?
         };
         match told {
-            Some(decision) => reply::decision(call, decision),
+            Some(decision) => reply::decision(call, Verdict::told(decision)),
             None => call.reply_null(),
         }
         Ok(())
@@ -44,8 +45,10 @@ fn refund(slot: &mut Slot<'_>, amount: Cost, age: Option<Age>) -> Result<Option<
         }
         Some(Stored::SlidingLog(log)) => {
             let limiter = log.limiter();
-            if let Some(plan) = log.refund(now, amount, age) {
-                slot.change(&Change::Log(plan))?;
+            match log.refund(now, amount, age) {
+                Some(plan) if plan.gives_back() => slot.change(&Change::Log(plan))?,
+                Some(plan) => slot.bring_to_now(&Change::Log(plan))?,
+                None => {}
             }
             let told = slot.load_log()?.map(|log| log.peek(now, Cost::ONE));
             Ok(Some(told.unwrap_or_else(|| limiter.peek(None, now, Cost::ONE))))
@@ -56,7 +59,8 @@ fn refund(slot: &mut Slot<'_>, amount: Cost, age: Option<Age>) -> Result<Option<
 fn refund_state(slot: &mut Slot<'_>, state: State, amount: Cost, age: Option<Age>) -> Result<Decision, Error> {
     let refunded = state.refund(slot.now(), amount, age).map_err(|_| takes_nothing_back(state.kind()))?;
     if let Some(next) = refunded {
-        slot.change(&Change::Store(next))?;
+        let change = if next.is_unused(slot.now()) { Change::Delete } else { Change::Store(next) };
+        slot.change(&change)?;
     }
     Ok(refunded.unwrap_or(state).peek(slot.now(), Cost::ONE))
 }

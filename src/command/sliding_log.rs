@@ -3,7 +3,7 @@
 use rl_limiter::SlidingLog;
 
 use super::args::Args;
-use super::settle::{self, vote_by_log};
+use super::settle;
 use crate::server::{Call, Error, Handler};
 
 /// The sliding window log.
@@ -14,6 +14,6 @@ impl Handler for Log {
         let args = Args::of(call, 5)?;
         let limiter = SlidingLog::new(args.limit(2)?, args.window(3)?);
         let cost = args.cost(4)?;
-        settle::decide(call, |slot| vote_by_log(slot, limiter, cost))
+        settle::decide_by_log(call, limiter, cost)
     }
 }

@@ -1,19 +1,27 @@
 //! States in keys: reading them, and changing them.
 
+use std::num::NonZeroUsize;
+
 use rl_limiter::layout::{State, Stored, Unreadable};
 use rl_limiter::{LimiterState, Micros, Plan, concurrency, lease, sliding_log, token_bucket};
 
 use super::lifetime::moved_expiry;
-use crate::server::{Call, Error, Key, Mode, Value};
+use crate::server::{Call, Counter, Error, Key, Mode, RareLine, Value};
 
-/// The argument that names the key.
-const KEY: usize = 1;
+/// The argument that names the key, or the first one.
+pub const KEY: usize = 1;
+
+/// How often a call found a state that was later than its own time, and brought it to now.
+pub static CLOCK_STEPS_BACK: Counter = Counter::new();
+static CLOCK_STEPPED_BACK: RareLine = RareLine::new();
 
 /// What a call does to its key: decided, and not yet done.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// To store this state.
+    /// To store this state, which is in use.
     Store(State),
+    /// To delete the key: nothing is in use any more.
+    Delete,
     /// To do this to the log.
     Log(sliding_log::Plan),
     /// To do this to the holders.
@@ -34,13 +42,25 @@ pub enum Bucket<'a> {
 pub struct Slot<'a> {
     key: Key<'a>,
     now: Micros,
+    /// Microseconds by which what was loaded, but for holders, is later than now: the clock went back.
+    later: u64,
 }
 
 impl<'a> Slot<'a> {
     /// Opens the key that argument 1 names, and reads the clock.
     pub fn open(call: &'a mut Call<'_>, mode: Mode) -> Result<Self, Error> {
         let now = Micros::saturating(call.now());
-        Ok(Self { key: call.open(KEY, mode)?, now })
+        Ok(Self { key: call.open(KEY, mode)?, now, later: 0 })
+    }
+
+    /// Opens the keys that every `step`-th argument names, each when it is asked for, and reads the clock once for all.
+    pub fn open_each(
+        call: &'a mut Call<'_>,
+        step: NonZeroUsize,
+        mode: Mode,
+    ) -> Result<impl Iterator<Item = Self>, Error> {
+        let now = Micros::saturating(call.now());
+        Ok(call.open_each(KEY, step, mode)?.map(move |key| Self { key, now, later: 0 }))
     }
 
     /// The time of the call.
@@ -52,18 +72,22 @@ impl<'a> Slot<'a> {
     /// difference.
     pub fn load(&mut self) -> Result<Option<Stored<'_>>, Error> {
         let now = self.now;
-        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
         let stored = Stored::read(bytes).map_err(unreadable)?;
+        self.later = stored.last().map_or(0, |last| last.get().saturating_sub(now.get()));
         Ok(Some(stored).filter(|stored| !stored.is_unused(now)))
     }
 
     /// The state under the key, which must be of this kind.
     pub fn load_kind<S: LimiterState>(&mut self) -> Result<Option<S>, Error> {
         let now = self.now;
-        let Some(bytes) = self.bytes()? else { return Ok(None) };
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
         match State::decode(bytes) {
             Ok(state) if state.is_unused(now) => Ok(None),
-            Ok(state) => S::try_from(state).map(Some).map_err(|other| other_kind(other.kind())),
+            Ok(state) => {
+                self.later = state.last().get().saturating_sub(now.get());
+                S::try_from(state).map(Some).map_err(|other| other_kind(other.kind()))
+            }
             Err(_) => match self.load()? {
                 Some(stored) => Err(other_kind(stored.kind())),
                 None => Ok(None),
@@ -74,11 +98,16 @@ impl<'a> Slot<'a> {
     /// The token bucket under the key, which must be one.
     pub fn load_bucket(&mut self) -> Result<Bucket<'_>, Error> {
         let now = self.now;
-        let Some(bytes) = self.bytes()? else { return Ok(Bucket::Plain(None)) };
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(Bucket::Plain(None)) };
         match State::decode(bytes) {
             Ok(state) if state.is_unused(now) => return Ok(Bucket::Plain(None)),
-            Ok(State::TokenBucket(state)) => return Ok(Bucket::Plain(Some(state))),
-            Ok(other) => return Err(other_kind(other.kind())),
+            Ok(state) => {
+                self.later = state.last().get().saturating_sub(now.get());
+                return match state {
+                    State::TokenBucket(state) => Ok(Bucket::Plain(Some(state))),
+                    other => Err(other_kind(other.kind())),
+                };
+            }
             Err(_) => {}
         }
         match self.load()? {
@@ -106,26 +135,28 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// The bytes under the key, of a length that something stored may have; `None` if there is no key.
-    fn bytes(&mut self) -> Result<Option<&[u8]>, Error> {
-        match self.key.value() {
-            Value::Missing => Ok(None),
-            Value::String(length) if Stored::has_length(length) => Ok(Some(self.key.bytes())),
-            Value::String(_) => Err(unreadable(Unreadable::NoLimiter)),
-            Value::Other => Err(Error::fixed(c"WRONGTYPE Operation against a key holding the wrong kind of value")),
-        }
-    }
-
     /// Makes a change, if the server has the memory for it.
     pub fn change(&mut self, change: &Change) -> Result<(), Error> {
         check_memory([(&*self, change)].into_iter())?;
         self.carry_out(change)
     }
 
+    /// Makes a change that takes and gives nothing but only brings the state to now, if the server has the memory for it. Else the state stays as
+    /// it is, and what is later than now counts as made now for the next call too: that is never too little.
+    pub fn bring_to_now(&mut self, change: &Change) -> Result<(), Error> {
+        let has_memory = check_memory([(&*self, change)].into_iter()).is_ok();
+        if has_memory { self.carry_out(change) } else { Ok(()) }
+    }
+
     /// Makes a change, for which the memory is there, moves the key's expiry if it must, and tells replicas and watchers.
     pub fn carry_out(&mut self, change: &Change) -> Result<(), Error> {
+        self.note_clock(change);
         match change {
             Change::Store(next) => self.store(next),
+            Change::Delete => {
+                delete(&mut self.key);
+                Ok(())
+            }
             Change::Log(plan) => self.change_bytes(plan),
             Change::Holders(plan) => self.change_bytes(plan),
             Change::Leases(plan) => self.change_bytes(plan),
@@ -135,8 +166,8 @@ impl<'a> Slot<'a> {
     /// Whether the value becomes longer, which takes memory.
     fn grows_by(&self, change: &Change) -> bool {
         let length = match change {
-            Change::Store(next) if next.is_unused(self.now) => 0,
             Change::Store(next) => next.length(),
+            Change::Delete => 0,
             Change::Log(plan) => length_anew(plan),
             Change::Holders(plan) => length_anew(plan),
             Change::Leases(plan) => length_anew(plan),
@@ -144,13 +175,8 @@ impl<'a> Slot<'a> {
         !matches!(self.key.value(), Value::String(present) if present >= length) && length > 0
     }
 
-    /// A state that is unused now leaves no key.
     fn store(&mut self, next: &State) -> Result<(), Error> {
         let key = &mut self.key;
-        if next.is_unused(self.now) {
-            delete(key);
-            return Ok(());
-        }
         let bytes = next.encode();
         let same_length = key.value() == Value::String(bytes.len());
         let present = key.expiry().filter(|_| same_length);
@@ -197,6 +223,32 @@ impl<'a> Slot<'a> {
         }
         self.key.signal_modified();
         Ok(())
+    }
+
+    fn note_clock(&self, change: &Change) {
+        let later = match change {
+            Change::Holders(plan) => plan.later(),
+            Change::Store(_) | Change::Delete | Change::Log(_) | Change::Leases(_) => self.later,
+        };
+        if later > 0 {
+            CLOCK_STEPS_BACK.add_one();
+            CLOCK_STEPPED_BACK.warn(|| {
+                let millis = later.div_ceil(1_000);
+                format!(
+                    "the clock went back: a limiter's last call is {millis} ms later than now, and counts as made now"
+                )
+            });
+        }
+    }
+}
+
+/// The bytes under a key, of a length that something stored may have; `None` if there is no key.
+fn bytes<'k>(key: &'k mut Key<'_>) -> Result<Option<&'k [u8]>, Error> {
+    match key.value() {
+        Value::Missing => Ok(None),
+        Value::String(length) if Stored::has_length(length) => Ok(Some(key.bytes())),
+        Value::String(_) => Err(unreadable(Unreadable::NoLimiter)),
+        Value::Other => Err(Error::fixed(c"WRONGTYPE Operation against a key holding the wrong kind of value")),
     }
 }
 

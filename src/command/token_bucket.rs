@@ -3,7 +3,7 @@
 use rl_limiter::TokenBucket;
 
 use super::args::Args;
-use super::settle::{self, vote_by_bucket};
+use super::settle;
 use crate::server::{Call, Error, Handler};
 
 /// The token bucket.
@@ -14,6 +14,6 @@ impl Handler for Bucket {
         let args = Args::of(call, 5)?;
         let limiter = TokenBucket::new(args.capacity(2)?, args.rate(3)?);
         let cost = args.cost(4)?;
-        settle::decide(call, |slot| vote_by_bucket(slot, limiter, cost))
+        settle::decide_by_bucket(call, limiter, cost)
     }
 }

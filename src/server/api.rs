@@ -1,12 +1,13 @@
 //! The functions of the server that the module uses, looked up once, when it is loaded.
 
-use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
 
 use redis_module::raw::{
     self, RedisModuleCallReply, RedisModuleCmdFunc, RedisModuleCommand, RedisModuleCommandInfo,
-    RedisModuleConfigApplyFunc, RedisModuleConfigGetNumericFunc, RedisModuleConfigSetNumericFunc, RedisModuleCtx,
-    RedisModuleKey, RedisModuleString,
+    RedisModuleConfigApplyFunc, RedisModuleConfigGetBoolFunc, RedisModuleConfigGetNumericFunc,
+    RedisModuleConfigSetBoolFunc, RedisModuleConfigSetNumericFunc, RedisModuleCtx, RedisModuleInfoCtx,
+    RedisModuleInfoFunc, RedisModuleKey, RedisModuleString,
 };
 
 /// Defines [`Api`] and how it is filled in. A `required` function is on every server since Redis 7.0; an `optional` one is
@@ -42,6 +43,7 @@ api! {
         get_command = RedisModule_GetCommand: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char) -> *mut RedisModuleCommand,
         set_command_info = RedisModule_SetCommandInfo: unsafe extern "C" fn(*mut RedisModuleCommand, *const RedisModuleCommandInfo) -> c_int,
         register_numeric_config = RedisModule_RegisterNumericConfig: RegisterNumericConfig,
+        register_bool_config = RedisModule_RegisterBoolConfig: RegisterBoolConfig,
         load_configs = RedisModule_LoadConfigs: unsafe extern "C" fn(*mut RedisModuleCtx) -> c_int,
         set_module_options = RedisModule_SetModuleOptions: unsafe extern "C" fn(*mut RedisModuleCtx, c_int),
         log = RedisModule_Log: Log,
@@ -68,6 +70,10 @@ api! {
         get_abs_expire = RedisModule_GetAbsExpire: unsafe extern "C" fn(*mut RedisModuleKey) -> c_longlong,
         set_abs_expire = RedisModule_SetAbsExpire: unsafe extern "C" fn(*mut RedisModuleKey, c_longlong) -> c_int,
         signal_modified_key = RedisModule_SignalModifiedKey: unsafe extern "C" fn(*mut RedisModuleCtx, *mut RedisModuleString) -> c_int,
+        register_info_func = RedisModule_RegisterInfoFunc: unsafe extern "C" fn(*mut RedisModuleCtx, RedisModuleInfoFunc) -> c_int,
+        info_add_section = RedisModule_InfoAddSection: unsafe extern "C" fn(*mut RedisModuleInfoCtx, *const c_char) -> c_int,
+        info_add_number = RedisModule_InfoAddFieldULongLong: unsafe extern "C" fn(*mut RedisModuleInfoCtx, *const c_char, c_ulonglong) -> c_int,
+        notify_keyspace_event = RedisModule_NotifyKeyspaceEvent: unsafe extern "C" fn(*mut RedisModuleCtx, c_int, *const c_char, *mut RedisModuleString) -> c_int,
         replicate = RedisModule_Replicate: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...) -> c_int,
     }
     optional {
@@ -90,15 +96,19 @@ type RegisterNumericConfig = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-type Log = unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...);
+type RegisterBoolConfig = unsafe extern "C" fn(
+    *mut RedisModuleCtx,
+    *const c_char,
+    c_int,
+    c_uint,
+    RedisModuleConfigGetBoolFunc,
+    RedisModuleConfigSetBoolFunc,
+    RedisModuleConfigApplyFunc,
+    *mut c_void,
+) -> c_int;
 
-/// Writes a line to the server's log. The context may be null.
-///
-/// The text goes through `%s`: it may hold what a client sent, and a format must not.
-pub fn write_log(log: Log, ctx: *mut RedisModuleCtx, text: &CStr) {
-    // SAFETY: the server takes a null context; all three texts end with a NUL.
-    unsafe { log(ctx, c"warning".as_ptr(), c"%s".as_ptr(), text.as_ptr()) };
-}
+/// Writes a line to the server's log.
+pub type Log = unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...);
 
 impl Api {
     /// The commands by which results are replicated.

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_long};
 use std::fmt::Arguments;
+use std::num::NonZeroUsize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use redis_module::raw::{RedisModuleCtx, RedisModuleString};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 
 use super::api::Api;
 use super::key::{Key, Mode};
+use super::stats;
 
 /// Why a call is answered with an error.
 #[derive(Debug)]
@@ -25,9 +27,24 @@ impl Error {
         Self::Text(Cow::Borrowed(text))
     }
 
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::WrongArity => b"ERR wrong number of arguments",
+            Self::Text(text) => text.to_bytes(),
+        }
+    }
+
     /// An error whose text is put together.
     pub fn formatted(text: Arguments<'_>) -> Self {
         Self::Text(Cow::Owned(CString::new(text.to_string()).unwrap_or_default()))
+    }
+
+    /// The same error, which also says where it is.
+    pub fn at(self, place: Arguments<'_>) -> Self {
+        match self {
+            Self::WrongArity => self,
+            Self::Text(text) => Self::formatted(format_args!("{} ({place})", text.to_string_lossy())),
+        }
     }
 }
 
@@ -40,8 +57,8 @@ pub enum Field {
     Text(String),
     /// A list of pairs of integers.
     Pairs(Vec<[i64; 2]>),
-    /// A list of names, each with integers.
-    Named(Vec<(Vec<u8>, Vec<i64>)>),
+    /// A list of rows, each a name and three integers.
+    Rows(Vec<(Vec<u8>, [i64; 3])>),
 }
 
 /// One call of a command.
@@ -72,11 +89,8 @@ impl<'a> Call<'a> {
     /// The bytes of the argument at `index`, where 0 is the name of the command. They are read in place.
     pub fn argument(&self, index: usize) -> Option<&'a [u8]> {
         let argument = *self.arguments.get(index)?;
-        let mut length = 0;
-        // SAFETY: the argument lives as long as the call (`new`), and `length` is written before it is read.
-        let bytes = unsafe { (self.api.string_ptr_len)(argument, &mut length) };
-        // SAFETY: the server owns so many bytes there for as long as the argument lives, and does not change them.
-        Some(unsafe { std::slice::from_raw_parts(bytes.cast(), length) })
+        // SAFETY: the argument lives as long as the call (`new`).
+        Some(unsafe { bytes(self.api, argument) })
     }
 
     /// Opens the key that the argument at `index` names. One at a time: two handles of one key could change it under each other.
@@ -84,6 +98,27 @@ impl<'a> Call<'a> {
         let name = *self.arguments.get(index).ok_or(Error::WrongArity)?;
         // SAFETY: the context and the name live as long as the call, which the key can't outlive.
         Ok(unsafe { Key::open(self.api, self.ctx, name, mode) })
+    }
+
+    /// Opens the keys that every `step`-th argument from `first` on names, each when it is asked for. Several are open at once, so an error
+    /// if two are the same key.
+    pub fn open_each(
+        &mut self,
+        first: usize,
+        step: NonZeroUsize,
+        mode: Mode,
+    ) -> Result<impl Iterator<Item = Key<'_>>, Error> {
+        let (api, ctx) = (self.api, self.ctx);
+        let names = || self.arguments.iter().skip(first).step_by(step.get()).copied();
+        for (index, name) in names().enumerate() {
+            // SAFETY: the names are arguments of the call, in which we are.
+            let is_same = |other| unsafe { bytes(api, other) == bytes(api, name) };
+            if names().take(index).any(is_same) {
+                return Err(Error::fixed(c"ERR the same key is named twice"));
+            }
+        }
+        // SAFETY: the context and the names live as long as the call, which the keys can't outlive, and no two handles are of one key.
+        Ok(names().map(move |name| unsafe { Key::open(api, ctx, name, mode) }))
     }
 
     /// The time of the call in microseconds since the Unix epoch, by the server's clock.
@@ -118,12 +153,12 @@ impl<'a> Call<'a> {
         // SAFETY: the context lives as long as the call.
         unsafe { (self.api.reply_with_map)(self.ctx, length) };
         for (name, value) in fields {
-            self.reply_text(name.as_bytes());
+            self.reply_text(name);
             match value {
                 Field::Integer(integer) => self.reply_integer(*integer),
-                Field::Text(text) => self.reply_text(text.as_bytes()),
+                Field::Text(text) => self.reply_text(text),
                 Field::Pairs(pairs) => self.reply_pairs(pairs),
-                Field::Named(rows) => self.reply_named(rows),
+                Field::Rows(rows) => self.reply_rows(rows.iter().map(|(name, integers)| (name.as_slice(), *integers))),
             }
         }
     }
@@ -133,23 +168,28 @@ impl<'a> Call<'a> {
         pairs.iter().for_each(|pair| self.reply_integers(pair));
     }
 
-    fn reply_named(&self, rows: &[(Vec<u8>, Vec<i64>)]) {
-        self.begin_array(rows.len());
-        for (name, integers) in rows {
-            self.begin_array(integers.len() + 1);
-            self.reply_text(name);
-            integers.iter().for_each(|&integer| self.reply_integer(integer));
-        }
-    }
-
     fn begin_array(&self, length: usize) {
         // SAFETY: the context lives as long as the call.
         unsafe { (self.api.reply_with_array)(self.ctx, c_long::try_from(length).unwrap_or(0)) };
     }
 
-    fn reply_text(&self, text: &[u8]) {
+    fn reply_text(&self, text: &str) {
+        self.reply_bytes(text.as_bytes());
+    }
+
+    fn reply_bytes(&self, bytes: &[u8]) {
         // SAFETY: the context lives as long as the call; the server copies so many bytes.
-        unsafe { (self.api.reply_with_string_buffer)(self.ctx, text.as_ptr().cast(), text.len()) };
+        unsafe { (self.api.reply_with_string_buffer)(self.ctx, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    /// Replies with an array of rows, each a string of bytes and three integers.
+    pub fn reply_rows<'r>(&self, rows: impl ExactSizeIterator<Item = (&'r [u8], [i64; 3])>) {
+        self.begin_array(rows.len());
+        for (bytes, integers) in rows {
+            self.begin_array(4);
+            self.reply_bytes(bytes);
+            integers.into_iter().for_each(|integer| self.reply_integer(integer));
+        }
     }
 
     /// Replies with a null: there is no such key.
@@ -158,7 +198,19 @@ impl<'a> Call<'a> {
         unsafe { (self.api.reply_with_null)(self.ctx) };
     }
 
+    /// Tells clients that listen for events of keys about one of the class module, of the key that the argument at
+    /// `index` names. Whether anybody gets it is the server's setting `notify-keyspace-events`.
+    pub fn notify(&self, event: &CStr, index: usize) {
+        if let Some(&name) = self.arguments.get(index) {
+            let class = raw::REDISMODULE_NOTIFY_MODULE;
+            // SAFETY: the context and the name live as long as the call; the event ends with a NUL.
+            unsafe { (self.api.notify_keyspace_event)(self.ctx, class, event.as_ptr(), name) };
+        }
+    }
+
+    /// Replies with an error, and counts it.
     pub(super) fn reply_error(&self, error: &Error) {
+        stats::count_error(error.bytes());
         match error {
             // SAFETY: the context lives as long as the call.
             Error::WrongArity => unsafe { (self.api.wrong_arity)(self.ctx) },
@@ -166,4 +218,17 @@ impl<'a> Call<'a> {
             Error::Text(text) => unsafe { (self.api.reply_with_error)(self.ctx, text.as_ptr()) },
         };
     }
+}
+
+/// The bytes of an argument, read in place.
+///
+/// # Safety
+///
+/// The argument must live, unchanged, for `'a`.
+unsafe fn bytes<'a>(api: &Api, argument: *mut RedisModuleString) -> &'a [u8] {
+    let mut length = 0;
+    // SAFETY: the caller vouches for the argument, and `length` is written before it is read.
+    let bytes = unsafe { (api.string_ptr_len)(argument, &mut length) };
+    // SAFETY: the server owns so many bytes there for as long as the argument lives, and does not change them.
+    unsafe { std::slice::from_raw_parts(bytes.cast(), length) }
 }

@@ -1,14 +1,15 @@
 //! The guard at the edge: no panic may reach the server, which it would end, with everybody's data.
 
-use std::ffi::{CString, c_int};
+use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
-use std::ptr;
 
 use redis_module::raw::{RedisModuleCtx, RedisModuleString, Status};
 
-use super::api::{self, Api};
+use super::api;
 use super::call::{Call, Error};
+use super::log::RareLine;
 use super::register::Handler;
+use super::stats;
 
 /// What the server calls for the command that `H` handles.
 pub extern "C" fn enter<H: Handler>(
@@ -41,15 +42,21 @@ fn guarded(handler: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
     })
 }
 
-/// Sends the message and place of a panic to the server's log.
+static PANIC: RareLine = RareLine::new();
+
+/// Counts panics, and sends message and place to the server's log.
 ///
 /// The standard hook writes to the standard error output, which a server in the background throws away. And where
 /// the environment asks for a backtrace, it reads the module's debug information in a way that frees with one allocator
 /// what another one gave, if the server brings its own: that ends the server (seen on Valkey 8.1).
-pub fn log_panics(api: &'static Api) {
+pub fn log_panics() {
     set_hook(Box::new(|panic| {
-        let line = panic.to_string().replace(['\0', '\n'], " ");
-        api::write_log(api.log, ptr::null_mut(), &CString::new(line).unwrap_or_default());
+        stats::PANICS.add_one();
+        PANIC.warn(|| {
+            format!(
+                "a defect, {panic}. The call got an error, the server goes on. Please report this line and the call"
+            )
+        });
     }));
 }
 

@@ -1,12 +1,14 @@
 //! Loading and unloading: the oldest server, the commands that results are replicated by, options, our commands.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, c_int};
 
 use redis_module::raw::{self, RedisModuleCtx, Status};
 
 use super::api::{self, Api};
 use super::config::{self, Setting};
 use super::guard::log_panics;
+use super::info::{self, Informer};
+use super::log::{self, Level};
 use super::register::{Command, register};
 
 /// What the server is told about a module.
@@ -19,6 +21,8 @@ pub struct Module {
     pub commands: &'static [Command],
     /// Its settings.
     pub settings: &'static [&'static Setting],
+    /// What it tells in `INFO`.
+    pub informer: Informer,
 }
 
 /// Defines what the server calls to load and unload a module, and the allocator. At the root of the crate, whose `server` this is.
@@ -56,7 +60,7 @@ macro_rules! entry {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn RedisModule_OnUnload(ctx: *mut redis_module::raw::RedisModuleCtx) -> std::ffi::c_int {
             // SAFETY: the server passes a context for unloading.
-            unsafe { $crate::server::unload(ctx) }
+            unsafe { $crate::server::unload(ctx, &$module) }
         }
     };
 }
@@ -88,7 +92,7 @@ pub unsafe fn load(ctx: *mut RedisModuleCtx, count: c_int, module: &Module) -> c
     match set_up(ctx, count, module) {
         Ok(()) => Status::Ok as c_int,
         Err(reason) => {
-            warn(ctx, &format!("redis-rl {reason}. Not loaded."));
+            write(ctx, Level::Warning, &format!("redis-rl {reason}. Not loaded."));
             Status::Err as c_int
         }
     }
@@ -110,12 +114,22 @@ fn set_up(ctx: *mut RedisModuleCtx, count: c_int, module: &Module) -> Result<(),
         let name = name.to_string_lossy();
         return Err(format!("replicates what it changes by {name}, which this server's configuration has renamed"));
     }
-    log_panics(api);
+    log_panics();
     let options = NO_IMPLICIT_SIGNAL_MODIFIED | HANDLE_REPL_ASYNC_LOAD | HANDLE_ATOMIC_SLOT_MIGRATION;
+    let name = module.name.to_string_lossy();
     // SAFETY: the server passed this context for loading.
     unsafe { (api.set_module_options)(ctx, options) };
     config::register(api, ctx, module.settings)?;
-    register(api, ctx, module.commands)
+    info::register(api, ctx, module.informer)?;
+    register(api, ctx, module.commands)?;
+    let settings: String = module.settings.iter().map(|setting| format!(", {name}.{setting}")).collect();
+    let [own_major, own_minor, own_patch] = [module.version / 10_000, module.version / 100 % 100, module.version % 100];
+    let line = format!(
+        "redis-rl: the module {name} {own_major}.{own_minor}.{own_patch} is loaded, \
+         on a server of version {major}.{minor}.{patch}{settings}"
+    );
+    write(ctx, Level::Notice, &line);
+    Ok(())
 }
 
 /// Unloads a module, where that is safe.
@@ -127,22 +141,23 @@ fn set_up(ctx: *mut RedisModuleCtx, count: c_int, module: &Module) -> Result<(),
 /// # Safety
 ///
 /// `ctx` must be the context of a server that is unloading the module.
-pub unsafe fn unload(ctx: *mut RedisModuleCtx) -> c_int {
+pub unsafe fn unload(ctx: *mut RedisModuleCtx, module: &Module) -> c_int {
     let (major, minor, _) = api::server_version();
     if (major, minor) == (7, 0) {
+        config::forget(module.settings);
         return Status::Ok as c_int;
     }
-    warn(
+    write(
         ctx,
+        Level::Warning,
         "redis-rl stays loaded until the server ends: this server may still call commands of a module that is gone",
     );
     Status::Err as c_int
 }
 
-fn warn(ctx: *mut RedisModuleCtx, text: &str) {
+fn write(ctx: *mut RedisModuleCtx, level: Level, text: &str) {
     // SAFETY: the pointer is written once, before the server hands control to the module.
-    let log = unsafe { raw::RedisModule_Log };
-    if let (Some(log), Ok(text)) = (log, CString::new(text)) {
-        api::write_log(log, ctx, &text);
+    if let Some(log) = unsafe { raw::RedisModule_Log } {
+        log::write(log, ctx, level, text);
     }
 }

@@ -39,6 +39,8 @@ pub enum Access {
     ReadWrite,
     /// Reads the value.
     Read,
+    /// Has no key: it tells about the whole server. So it is not in the category of the commands that work on one.
+    NoKey,
 }
 
 /// What an argument is, for `COMMAND DOCS`.
@@ -52,12 +54,35 @@ pub enum ArgumentKind {
     Text,
     /// Text behind a keyword.
     TextAfter(&'static CStr),
-    /// A keyword by itself.
+    /// A keyword alone.
     Keyword(&'static CStr),
+    /// One of these.
+    OneOf(&'static [Argument]),
+    /// All of these, once or more.
+    Repeated(&'static [Argument]),
+}
+
+/// Which arguments are keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// Argument 1.
+    First,
+    /// Argument 1, and from there every so many to the last.
+    Every(c_int),
+}
+
+impl Keys {
+    /// The first key, the last one, counted from the end if it is negative, and the step from key to key.
+    const fn first_last_step(self) -> (c_int, c_int, c_int) {
+        match self {
+            Self::First => (1, 1, 1),
+            Self::Every(step) => (1, -1, step),
+        }
+    }
 }
 
 /// An argument of a command.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argument {
     /// Its name.
     pub name: &'static CStr,
@@ -75,7 +100,9 @@ pub struct Command {
     pub arity: c_int,
     /// The flags of `RedisModule_CreateCommand`.
     pub flags: &'static CStr,
-    /// What it does with the key, which is argument 1.
+    /// Where its keys are, if it has any.
+    pub keys: Keys,
+    /// What it does with them.
     pub access: Access,
     /// The ACL categories, where the server lets a module choose them.
     pub categories: &'static CStr,
@@ -91,7 +118,7 @@ pub struct Command {
     pub entry_point: EntryPoint,
 }
 
-/// The ACL category of all the commands, where the server takes new categories.
+/// The ACL category of all the commands that have a key, where the server takes new categories.
 const CATEGORY: &CStr = c"ratelimit";
 
 const OK: c_int = raw::REDISMODULE_OK as c_int;
@@ -121,9 +148,13 @@ pub fn register(api: &Api, ctx: *mut RedisModuleCtx, commands: &[Command]) -> Re
 /// The error is what the server refuses.
 fn register_one(api: &Api, ctx: *mut RedisModuleCtx, command: &Command) -> Result<(), &'static str> {
     let (name, flags) = (command.name.as_ptr(), command.flags.as_ptr());
+    let (first, last, step) = match command.access {
+        Access::NoKey => (0, 0, 0),
+        _ => command.keys.first_last_step(),
+    };
     // SAFETY: the server passed this context for loading; the texts end with a NUL, and the entry point lives as long as
     // the module.
-    if unsafe { (api.create_command)(ctx, name, command.entry_point.0, flags, 1, 1, 1) } != OK {
+    if unsafe { (api.create_command)(ctx, name, command.entry_point.0, flags, first, last, step) } != OK {
         return Err("the name");
     }
     // SAFETY: as above.
@@ -137,9 +168,9 @@ fn register_one(api: &Api, ctx: *mut RedisModuleCtx, command: &Command) -> Resul
 
 fn set_info(api: &Api, created: *mut RedisModuleCommand, command: &Command) -> Result<(), &'static str> {
     // The server reads both lists up to an element of zeros.
-    let mut key_specs = [key_spec(command.access), NO_KEY_SPEC];
-    let mut arguments: Vec<_> = command.arguments.iter().map(argument).collect();
-    arguments.push(NO_ARGUMENT);
+    let mut key_specs = [key_spec(command.keys, command.access).unwrap_or(NO_KEY_SPEC), NO_KEY_SPEC];
+    let mut nested = Vec::new();
+    let mut arguments = arguments(command.arguments, &mut nested);
     let info = RedisModuleCommandInfo {
         version: &INFO_VERSION,
         summary: command.summary.as_ptr(),
@@ -161,6 +192,7 @@ fn set_categories(api: &Api, created: *mut RedisModuleCommand, command: &Command
     };
     let with_ours = [command.categories.to_bytes(), b" ", CATEGORY.to_bytes()].concat();
     let with_ours = CString::new(with_ours).unwrap_or_default();
+    let with_ours = if command.access == Access::NoKey { command.categories.to_owned() } else { with_ours };
     let done = [with_ours.as_c_str(), command.categories].into_iter().any(|categories| {
         // SAFETY: the command was just created; the text ends with a NUL.
         unsafe { set(created, categories.as_ptr()) == OK }
@@ -194,29 +226,40 @@ const NO_ARGUMENT: RedisModuleCommandArg = RedisModuleCommandArg {
     display_text: ptr::null(),
 };
 
-/// One key, argument 1.
-fn key_spec(access: Access) -> RedisModuleCommandKeySpec {
+/// Of a command that has keys.
+fn key_spec(keys: Keys, access: Access) -> Option<RedisModuleCommandKeySpec> {
+    let (first, last, keystep) = keys.first_last_step();
+    // Here the last key is counted from the first, where it is not from the end.
+    let lastkey = if last < 0 { last } else { last - first };
     let flags = match access {
         Access::ReadWrite => {
             raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_ACCESS | raw::REDISMODULE_CMD_KEY_UPDATE
         }
         Access::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
+        Access::NoKey => return None,
     };
-    RedisModuleCommandKeySpec {
+    Some(RedisModuleCommandKeySpec {
         flags: flags.into(),
         begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX,
         bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 {
-            index: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: 1 },
+            index: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: first },
         },
         find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE,
         fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 {
-            range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 },
+            range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey, keystep, limit: 0 },
         },
         ..NO_KEY_SPEC
-    }
+    })
 }
 
-fn argument(argument: &Argument) -> RedisModuleCommandArg {
+/// Arguments as the server reads them, up to an element of zeros. What they point to besides is put into `nested`, and must be kept there.
+fn arguments(list: &[Argument], nested: &mut Vec<Vec<RedisModuleCommandArg>>) -> Vec<RedisModuleCommandArg> {
+    let mut read: Vec<_> = list.iter().map(|one| argument(one, nested)).collect();
+    read.push(NO_ARGUMENT);
+    read
+}
+
+fn argument(argument: &Argument, nested: &mut Vec<Vec<RedisModuleCommandArg>>) -> RedisModuleCommandArg {
     let (type_, key_spec_index) = match argument.kind {
         ArgumentKind::Key => (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY, 0),
         ArgumentKind::Integer => (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER, -1),
@@ -224,17 +267,33 @@ fn argument(argument: &Argument) -> RedisModuleCommandArg {
             (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING, -1)
         }
         ArgumentKind::Keyword(_) => (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN, -1),
+        ArgumentKind::OneOf(_) => (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF, -1),
+        ArgumentKind::Repeated(_) => (raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK, -1),
     };
     let token = match argument.kind {
         ArgumentKind::TextAfter(keyword) | ArgumentKind::Keyword(keyword) => keyword.as_ptr(),
         _ => ptr::null(),
     };
-    let flags = if argument.optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { raw::REDISMODULE_CMD_ARG_NONE };
+    let subargs = match argument.kind {
+        ArgumentKind::OneOf(list) | ArgumentKind::Repeated(list) => {
+            let mut inner = arguments(list, nested);
+            let place = inner.as_mut_ptr();
+            nested.push(inner);
+            place
+        }
+        _ => ptr::null_mut(),
+    };
+    let optional = if argument.optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { raw::REDISMODULE_CMD_ARG_NONE };
+    let flags = match argument.kind {
+        ArgumentKind::Repeated(_) => optional | raw::REDISMODULE_CMD_ARG_MULTIPLE,
+        _ => optional,
+    };
     RedisModuleCommandArg {
         name: argument.name.as_ptr(),
         type_,
         key_spec_index,
         token,
+        subargs,
         flags: flags.cast_signed(),
         ..NO_ARGUMENT
     }

@@ -2,9 +2,9 @@
 
 use redis::Value;
 use redis_rl::command::TABLE;
-use redis_rl::server::ArgumentKind;
+use redis_rl::server::{Access, Argument, ArgumentKind, Keys};
 
-use crate::support::{Server, ask, error, send, version};
+use crate::support::{Server, ask, error, version};
 
 #[test]
 fn every_command_says_where_its_key_is() {
@@ -13,11 +13,29 @@ fn every_command_says_where_its_key_is() {
     for command in TABLE {
         let name = command.name.to_str().unwrap();
         let info: Vec<Vec<Value>> = ask(&mut redis, &format!("COMMAND INFO {name}"));
-        assert_eq!(info[0][3..6], [Value::Int(1), Value::Int(1), Value::Int(1)], "{name}");
-        let others = " 1".repeat(command.arguments.iter().filter(|argument| !argument.optional).count() - 1);
+        if command.access == Access::NoKey {
+            assert_eq!(info[0][3..6], [Value::Int(0), Value::Int(0), Value::Int(0)], "{name}");
+            assert!(error(&mut redis, &format!("COMMAND GETKEYS {name} 1")).contains("no key arguments"), "{name}");
+            continue;
+        }
+        let (last, step) = match command.keys {
+            Keys::First => (1, 1),
+            Keys::Every(step) => (-1, step.into()),
+        };
+        assert_eq!(info[0][3..6], [Value::Int(1), Value::Int(last), Value::Int(step)], "{name}");
+        let others = " 1".repeat(command.arity.unsigned_abs() as usize - 2);
         let keys: Vec<String> = ask(&mut redis, &format!("COMMAND GETKEYS {name} the-key{others}"));
         assert_eq!(keys, ["the-key"], "{name}");
     }
+}
+
+/// The words that a call can't leave out.
+fn words_of(arguments: &[Argument]) -> Vec<&'static str> {
+    let words = arguments.iter().filter(|argument| !argument.optional).flat_map(|argument| match argument.kind {
+        ArgumentKind::Repeated(each) => words_of(each),
+        _ => vec![argument.name.to_str().unwrap()],
+    });
+    words.collect()
 }
 
 #[test]
@@ -45,6 +63,10 @@ fn the_reference_has_each_command_with_its_syntax() {
             let name = argument.name.to_str().unwrap();
             let words = match argument.kind {
                 ArgumentKind::TextAfter(keyword) => format!("{} {name}", keyword.to_str().unwrap()),
+                ArgumentKind::Repeated(each) => {
+                    let each = words_of(each).join(" ");
+                    format!("{each} [{each} …]")
+                }
                 ArgumentKind::Keyword(keyword) => keyword.to_str().unwrap().to_owned(),
                 _ => name.to_owned(),
             };
@@ -56,31 +78,6 @@ fn the_reference_has_each_command_with_its_syntax() {
     }
     let documented = reference.matches("\n### `RL.").count();
     assert_eq!(documented, TABLE.len(), "docs/commands.md documents other commands");
-}
-
-/// Redis 7.0 puts the commands of modules into no category; later servers let the module choose.
-#[test]
-fn categories_allow_and_forbid_where_the_server_has_them() {
-    let server = Server::new();
-    let mut redis = server.connect();
-    let has_categories = version(&mut redis) >= (7, 2);
-    ask::<()>(&mut redis, "ACL SETUSER reader on nopass ~* resetchannels -@all +@read");
-    ask::<()>(&mut redis, "ACL SETUSER named on nopass ~limits:* -@all +rl.fixed");
-    let mut reader = server.connect();
-    ask::<()>(&mut reader, "AUTH reader any");
-    if has_categories {
-        assert_eq!(ask::<Value>(&mut reader, "RL.PEEK k"), Value::Nil);
-    } else {
-        assert!(error(&mut reader, "RL.PEEK k").starts_with("NOPERM"));
-    }
-    assert!(error(&mut reader, "RL.FIXED k 1 1").starts_with("NOPERM"));
-
-    // By name and key pattern it works everywhere.
-    let mut named = server.connect();
-    ask::<()>(&mut named, "AUTH named any");
-    assert!(send::<Vec<i64>>(&mut named, "RL.FIXED limits:1 1 1").is_ok());
-    assert!(error(&mut named, "RL.FIXED other:1 1 1").starts_with("NOPERM"));
-    assert!(error(&mut named, "RL.TOKENBUCKET limits:1 1 1").starts_with("NOPERM"));
 }
 
 /// The texts in a reply of arrays, in order, whatever their nesting.
@@ -107,12 +104,15 @@ fn the_server_knows_what_the_reference_promises() {
         ("rl.slidinglog", -4, writes),
         ("rl.tokenbucket", -4, writes),
         ("rl.leaky", -4, writes),
+        ("rl.multi", -6, writes),
         ("rl.concurrent", -5, writes),
         ("rl.release", 3, writes),
         ("rl.peek", -2, looks),
         ("rl.refund", -3, writes),
         ("rl.debit", 5, writes),
+        ("rl.lease", -9, writes),
         ("rl.inspect", 2, ("module readonly", "@ratelimit @read", "RO access")),
+        ("rl.top", -1, ("admin module", "@admin @dangerous", "")),
     ] {
         let info: Vec<Vec<Value>> = ask(&mut redis, &format!("COMMAND INFO {name}"));
         let sorted = |at: usize| {
@@ -126,6 +126,10 @@ fn the_server_knows_what_the_reference_promises() {
             assert_eq!(sorted(6), categories, "{name}");
         }
         let spec = words(&info[0][8]).join(" ");
+        if key.is_empty() {
+            assert_eq!(spec, "", "{name}");
+            continue;
+        }
         assert!(spec.starts_with(&format!("flags {key} begin_search")), "{name}: {spec}");
     }
 }
@@ -140,48 +144,51 @@ fn arguments_are_described_with_type_and_whether_they_can_be_left_out() {
         ("rl.slidinglog", "key:key:0 limit:integer window:string cost:integer?"),
         ("rl.tokenbucket", "key:key:0 capacity:integer rate:string cost:integer?"),
         ("rl.leaky", "key:key:0 capacity:integer rate:string cost:integer?"),
+        (
+            "rl.multi",
+            "limit:block+(key:key:0 kind:oneof(FIXED fixed:pure-token SLIDING sliding:pure-token \
+             SLIDINGLOG slidinglog:pure-token TOKENBUCKET tokenbucket:pure-token LEAKY leaky:pure-token) \
+             p1:integer p2:string cost:integer)",
+        ),
         ("rl.concurrent", "key:key:0 limit:integer ttl:string holder:string cost:integer? XX renew-only:pure-token?"),
         ("rl.release", "key:key:0 holder:string"),
         ("rl.peek", "key:key:0 cost:integer?"),
         ("rl.refund", "key:key:0 amount:integer AGE duration:string?"),
         ("rl.debit", "key:key:0 capacity:integer rate:string amount:integer"),
+        (
+            "rl.lease",
+            "key:key:0 capacity:integer rate:string node:string seq:integer have:integer want:integer ttl:string \
+             MIN least:string?",
+        ),
         ("rl.inspect", "key:key:0"),
+        ("rl.top", "n:integer?"),
     ] {
         let docs: Vec<Value> = ask(&mut redis, &format!("COMMAND DOCS {name}"));
         let Value::Array(fields) = &docs[1] else { panic!("{docs:?}") };
         let at = fields.iter().position(|field| words(field) == ["arguments"]).unwrap();
         let Value::Array(arguments) = &fields[at + 1] else { panic!("{docs:?}") };
-        let described: Vec<String> = arguments
-            .iter()
-            .map(|argument| {
-                let words = words(argument);
-                let after = |name: &str| words.chunks(2).find(|pair| pair[0] == name).map(|pair| pair[1].clone());
-                let key = after("key_spec_index").map_or_else(String::new, |index| format!(":{index}"));
-                let optional = if after("flags").as_deref() == Some("optional") { "?" } else { "" };
-                let token = after("token").map_or_else(String::new, |token| format!("{token} "));
-                format!("{token}{}:{}{key}{optional}", after("name").unwrap(), after("type").unwrap())
-            })
-            .collect();
+        let described: Vec<String> = arguments.iter().map(described).collect();
         assert_eq!(described.join(" "), expected, "{name}");
     }
 }
 
-#[test]
-fn key_patterns_tell_reading_from_writing() {
-    let server = Server::new();
-    let mut redis = server.connect();
-    for (user, pattern, may_peek, may_take) in
-        [("reader", "%R~k", true, false), ("writer", "%W~k", false, false), ("both", "%RW~k", true, true)]
-    {
-        ask::<()>(&mut redis, &format!("ACL SETUSER {user} on nopass {pattern} +@all"));
-        let mut redis = server.connect();
-        ask::<()>(&mut redis, &format!("AUTH {user} any"));
-        for (line, may) in
-            [("RL.PEEK k", may_peek), ("RL.FIXED k 9 1m 0", may_take), ("RL.TOKENBUCKET k 9 1 0", may_take)]
-        {
-            assert_eq!(send::<Value>(&mut redis, line).is_ok(), may, "{user}: {line}");
-        }
-    }
+/// `keyword name:type:key`, a `?` if it can be left out, a `+` if it may come again, and in parentheses what it consists of.
+fn described(argument: &Value) -> String {
+    let Value::Array(fields) = argument else { panic!("{argument:?}") };
+    let after = |name: &str| fields.chunks(2).find(|pair| words(&pair[0]) == [name]).map(|pair| &pair[1]);
+    let text = |name: &str| after(name).map(|value| words(value).join(" ")).unwrap_or_default();
+    let mark = match text("flags").as_str() {
+        "optional" => "?",
+        "multiple" => "+",
+        _ => "",
+    };
+    let key = after("key_spec_index").map_or_else(String::new, |index| format!(":{}", words(index)[0]));
+    let token = after("token").map_or_else(String::new, |token| format!("{} ", words(token)[0]));
+    let inside = match after("arguments") {
+        Some(Value::Array(inside)) => format!("({})", inside.iter().map(described).collect::<Vec<_>>().join(" ")),
+        _ => String::new(),
+    };
+    format!("{token}{}:{}{key}{mark}{inside}", text("name"), text("type"))
 }
 
 #[test]

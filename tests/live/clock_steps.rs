@@ -1,5 +1,13 @@
 //! The server's clock steps.
 
+mod each_step;
+mod history;
+mod kind;
+mod link;
+mod promotion;
+mod random_steps;
+mod settling;
+
 use crate::support::{HOUR, NOON, Options, ask, decide};
 
 #[test]
@@ -68,4 +76,17 @@ fn ahead_and_back_again_admits_no_more_than_the_leap_refilled() {
     server.clock().set(NOON);
     assert_eq!(decide(&mut redis, "RL.TOKENBUCKET b 10 1 2")[..3], [1, 10, 0]);
     assert_eq!(decide(&mut redis, "RL.TOKENBUCKET b 10 1")[..4], [0, 10, 0, 1_000]);
+}
+
+#[test]
+fn back_over_an_edge_what_the_window_before_still_counts_for_counts_as_taken_now() {
+    let mut server = Options::new().with_clock().start();
+    let mut redis = server.connect();
+    decide(&mut redis, "RL.SLIDING s 10 1m 9");
+    server.clock().set(NOON + 79_500_000);
+    // Two thirds of the window before are still covered: six of its nine units.
+    assert_eq!(decide(&mut redis, "RL.SLIDING s 10 1m 3")[..3], [1, 10, 1]);
+    server.clock().advance(-HOUR);
+    assert_eq!(decide(&mut redis, "RL.SLIDING s 10 1m 2")[..3], [0, 10, 1]);
+    assert_eq!(decide(&mut redis, "RL.SLIDING s 10 1m 1")[..3], [1, 10, 0]);
 }

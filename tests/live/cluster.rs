@@ -41,8 +41,7 @@ fn slots_with_limiters_move_to_another_node() {
     assert_eq!(decide(&mut to, &format!("RL.FIXED {key} 9 36500d"))[..3], [1, 9, 4]);
 }
 
-/// No command of the module takes two keys, so only blocks and scripts can ask for keys of several slots; the server refuses those as
-/// it does with any commands, and nothing is taken.
+/// The server refuses blocks and scripts that ask for keys of several slots, as it does with any commands, and nothing is taken.
 #[test]
 fn keys_of_two_slots_in_a_transaction_or_a_script_are_refused_by_the_server() {
     let cluster = Cluster::of(1);

@@ -133,7 +133,14 @@ fn a_panic_in_a_handler_is_an_error_and_a_line_in_the_log() {
     }
     assert_eq!(decide(&mut redis, "NOOP.INTEGERS k 1 1"), [1, 100, 99, 0, 60_000]);
     let log = server.log();
-    assert!(log.contains("panicked at examples/noop.rs") && log.contains("on demand, with %s and %n"), "{log}");
+    let told = "redis-rl: a defect, panicked at examples/noop.rs";
+    let line = log.lines().find(|line| line.contains(told)).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("on demand, with %s and %n. The call got an error, the server goes on."), "{line}");
+    // Each is counted; a client that does it again and again fills no disk.
+    assert_eq!(log.matches(told).count(), 1, "{log}");
+    for field in ["noop_panics_caught", "noop_errors"] {
+        assert_eq!(info(&mut redis, "noop", field).as_deref(), Some("3"), "{field}");
+    }
 }
 
 #[test]

@@ -40,6 +40,10 @@ impl Clock {
         self.now = micros;
     }
 
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
     pub fn advance(&mut self, micros: i64) {
         self.set(self.now + micros);
     }

@@ -17,6 +17,9 @@ use super::port::free_port;
 /// How long a server may take for anything that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The file that a server is started with, if it is.
+const FILE: &str = "server.conf";
+
 /// What a server is started with.
 pub struct Options {
     module: Option<PathBuf>,
@@ -25,8 +28,9 @@ pub struct Options {
     clock: bool,
     /// Where its folder is made.
     place: PathBuf,
-    /// What a sentinel's file says; it needs one, since it writes there what it learns.
-    sentinel: Option<String>,
+    /// What the file says that it is started with.
+    file: Option<String>,
+    is_sentinel: bool,
     disk: Option<Disk>,
 }
 
@@ -40,14 +44,21 @@ impl Options {
             settings: settings.map(str::to_owned).to_vec(),
             clock: false,
             place: std::env::temp_dir(),
-            sentinel: None,
+            file: None,
+            is_sentinel: false,
             disk: None,
         }
     }
 
-    /// A sentinel, with these lines in its file.
+    /// A sentinel, with these lines in its file, where it writes what it learns.
     pub fn sentinel(lines: &str) -> Self {
-        Self { sentinel: Some(lines.to_owned()), ..Self::new().module(None).bare().in_memory() }
+        Self { is_sentinel: true, ..Self::new().module(None).bare().in_memory().file(lines) }
+    }
+
+    /// It is started with a file that has these lines at first.
+    pub fn file(mut self, lines: &str) -> Self {
+        self.file = Some(lines.to_owned());
+        self
     }
 
     /// The server's folder is in memory, where the machine has such a place. Sentinels and the nodes of a cluster wait for the disk before
@@ -158,11 +169,16 @@ impl Server {
         self.try_connect(protocol).unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log()))
     }
 
-    fn try_connect(&self, protocol: u8) -> redis::RedisResult<Connection> {
+    pub fn try_connect(&self, protocol: u8) -> redis::RedisResult<Connection> {
         let client = redis::Client::open(format!("redis://127.0.0.1:{}/?protocol=resp{protocol}", self.port))?;
         let connection = client.get_connection_with_timeout(PATIENCE)?;
         connection.set_read_timeout(Some(PATIENCE))?;
         Ok(connection)
+    }
+
+    /// What its file says by now.
+    pub fn file(&self) -> String {
+        fs::read_to_string(self.folder().join(FILE)).unwrap()
     }
 
     pub fn is_running(&self) -> bool {
@@ -189,9 +205,14 @@ impl Server {
 
     /// Starts the server again in its folder, with its settings as they were changed in between.
     pub fn start_again(&mut self, change: impl FnOnce(Options) -> Options) {
+        self.change(change);
+        self.start().unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
+    }
+
+    /// Changes with what it will be started the next time.
+    pub fn change(&mut self, change: impl FnOnce(Options) -> Options) {
         let options = std::mem::replace(&mut self.options, Options::new());
         self.options = change(options);
-        self.start().unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
     }
 
     /// Starts the server again where it was, so that those who know its address find it there.
@@ -259,12 +280,15 @@ impl Server {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).arg(&self.options.binary);
         command.current_dir(self.folder()).stdin(Stdio::null()).stderr(log.try_clone().unwrap()).stdout(log);
-        if let Some(lines) = &self.options.sentinel {
-            let file = self.folder().join("sentinel.conf");
+        if let Some(lines) = &self.options.file {
+            let file = self.folder().join(FILE);
             if !file.exists() {
                 fs::write(&file, lines).unwrap();
             }
-            command.arg(file).arg("--sentinel");
+            command.arg(file);
+        }
+        if self.options.is_sentinel {
+            command.arg("--sentinel");
         }
         command.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"]);
         for setting in self.options.settings.chunks(2) {

@@ -8,11 +8,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep};
 
 use crate::load::{DEADLINE, Load, alone, assert_exact, counter, patiently};
-use crate::support::Cluster;
+use crate::support::{Cluster, ask};
 
 /// What is judged here is who is asked, so a server may be slow for once.
 const PATIENCE: Duration = DEADLINE.saturating_mul(4);
 const A_WHILE: Duration = Duration::from_millis(500);
+
+/// All that the client needs in a cluster.
+const PERMISSIONS: &str = "ACL SETUSER api on >secret ~rl:* -@all +rl.fixed +cluster|slots +asking +ping";
 
 fn limiter_of(cluster: &Cluster) -> Limiter {
     let builder = Limiter::cluster(cluster.addresses());
@@ -24,7 +27,11 @@ async fn a_slot_that_moves_under_load_costs_no_decision_and_no_call_is_counted_t
     patiently(async || {
         let cluster = Cluster::of(3);
         let _alone = alone().await;
-        let builder = Limiter::cluster(cluster.addresses());
+        for redis in &mut cluster.connections() {
+            ask::<()>(redis, PERMISSIONS);
+        }
+        let addresses = cluster.addresses().into_iter().map(|url| url.replace("redis://", "redis://api:secret@"));
+        let builder = Limiter::cluster(addresses);
         let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).without_fleet().connect().await.unwrap();
         // Several keys of one subject: they share the slot, and move one by one.
         let policies: Vec<Policy> =
@@ -59,6 +66,7 @@ async fn a_slot_that_moves_under_load_costs_no_decision_and_no_call_is_counted_t
         let (moved, asked) = (cluster.errors("MOVED"), cluster.errors("ASK"));
         eprintln!("  {moved} times MOVED, {asked} times ASK");
         assert!(moved > 0 && asked > 0, "{moved} times MOVED, {asked} times ASK");
+        assert_eq!(cluster.errors("NOPERM"), 0, "the user lacks nothing");
         // What was learned is remembered.
         for _ in 0..20 {
             limiter.try_check(&counter(), "alice").await.unwrap();

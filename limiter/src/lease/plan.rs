@@ -1,5 +1,6 @@
 //! What a call does to a bucket with rows.
 
+use super::refill::{Level, unused_at};
 use super::row::{NUMBERS, Row};
 use super::seen::Seen;
 use super::state::{ROWS, State};
@@ -26,6 +27,8 @@ pub struct Plan {
     shape: Shape<NUMBERS>,
     /// Whether the rows have another shape.
     moves: bool,
+    /// What is spent then, and times between which all rows expire that are there then; `None` if that takes a look at them.
+    left: Option<(Level, Micros, Micros)>,
 }
 
 /// What becomes of the row of the node that called.
@@ -50,7 +53,7 @@ impl Own {
 }
 
 impl Plan {
-    pub(crate) fn new(seen: &Seen<'_>, bucket: token_bucket::State, own: Own) -> Self {
+    pub(crate) fn new(seen: &Seen<'_>, bucket: token_bucket::State, own: Own, level: Option<Level>) -> Self {
         let (added, removed) = match own {
             Own::Added { length, .. } => (Some(length), 0),
             Own::Removed(_) => (None, 1),
@@ -63,7 +66,14 @@ impl Plan {
             let rows = seen.state.into_iter().flat_map(|state| state.leases(seen.now));
             Shape::of(ROWS, count, rows.map(|lease| lease.node.len()).chain(added).max().unwrap_or(1))
         });
-        Self { bucket, own, stamp: seen.stamp(), sweeps: seen.sweeps(), count, shape, moves: present.is_none() }
+        let (first, last) = seen.span();
+        let span = match own {
+            Own::Untouched => Some((first, last)),
+            Own::Added { row, .. } | Own::Replaced(_, row) => Some((first.min(row.expires), last.max(row.expires))),
+            Own::Removed(_) => None,
+        };
+        let left = level.zip(span).map(|(level, (first, last))| (level, first, last));
+        Self { bucket, own, stamp: seen.stamp(), sweeps: seen.sweeps(), count, shape, moves: present.is_none(), left }
     }
 
     /// Changes the rows in place. From the last to the first, so that what a removal moves has been seen.
@@ -118,7 +128,12 @@ impl plan::Plan for Plan {
 
     fn unused_at(&self, bytes: &[u8]) -> Micros {
         match Stored::read(bytes) {
-            Ok(Stored::Leases(state)) => state.unused_at(),
+            Ok(Stored::Leases(state)) => match self.left {
+                Some((level, first, last)) => {
+                    unused_at(level, self.bucket.last(), first, last, state.held(self.bucket.last()))
+                }
+                None => state.unused_at(),
+            },
             _ => self.bucket.unused_at(),
         }
     }

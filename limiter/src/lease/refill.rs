@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::row::Row;
 use crate::quantity::{MAX_EXACT, Micros};
 use crate::token_bucket::{TokenBucket, div_ceil, div_floor, saturate};
 
@@ -11,6 +12,12 @@ use crate::token_bucket::{TokenBucket, div_ceil, div_floor, saturate};
 pub(crate) struct Held {
     pub(crate) until: Micros,
     pub(crate) tokens: u64,
+}
+
+impl Held {
+    pub(crate) fn of(row: &Row) -> Self {
+        Self { until: row.expires, tokens: row.held }
+    }
 }
 
 /// What is spent of a bucket at a moment, the tokens in rows among it. As in a bucket without rows, amounts are in parts of a
@@ -142,6 +149,97 @@ impl Level {
             self.leave(held.tokens);
         }
     }
+}
+
+/// Into how many parts time is cut, so that only rows in few of them need be sorted.
+const PARTS: usize = 64;
+
+impl Level {
+    /// The microseconds until nothing is spent, if these rows are held until they expire, the first at `first` and the last at `last`, and
+    /// nothing else happens. The rows must be all that are live.
+    ///
+    /// Where refill never stands still, that is when all that is spent now has flowed back, or all that was in rows just before one
+    /// of them expired has since, whatever is later. Most rows are ruled out by a bound for all that expire in the same part of the time.
+    pub(crate) fn micros_until_unspent(
+        self,
+        first: Micros,
+        last: Micros,
+        rows: impl Iterator<Item = Held> + Clone,
+    ) -> u128 {
+        let units = u128::from(self.limiter.rate().units());
+        let now = self.at;
+        let since_now = |at: u64| u128::from(at).saturating_sub(now);
+        let flows_back = |tokens: u64| div_ceil(self.limiter.parts(tokens), units);
+        let of_now = div_ceil(self.spent, units);
+        if since_now(last.get()) + flows_back(self.outstanding) <= of_now {
+            return of_now;
+        }
+        if self.stands_still() {
+            return self.micros_until(0, &rows.collect::<Vec<_>>());
+        }
+
+        let shift = (u64::BITS - last.since(first).leading_zeros()).saturating_sub(PARTS.ilog2());
+        let part_of = |until: Micros| (until.since(first) >> shift) as usize;
+        let mut sums = [0_u64; PARTS];
+        for held in rows.clone() {
+            if let Some(sum) = sums.get_mut(part_of(held.until)) {
+                *sum = sum.saturating_add(held.tokens);
+            }
+        }
+        // What is in rows when a part begins, and the least and the most that its rows can come to.
+        let mut bounds = [(0, 0); PARTS];
+        let mut outstanding = self.outstanding;
+        let (mut latest, mut begins) = (of_now, first.get());
+        for (bound, sum) in bounds.iter_mut().zip(sums) {
+            let ends = begins.saturating_add((1 << shift) - 1).min(last.get());
+            if sum > 0 {
+                let wait = flows_back(outstanding);
+                latest = latest.max(since_now(begins) + wait);
+                *bound = (outstanding, since_now(ends) + wait);
+            }
+            outstanding = outstanding.saturating_sub(sum);
+            begins = ends.saturating_add(1);
+        }
+        let at_least = latest;
+        let is_open = |part: usize| bounds.get(part).is_some_and(|&(_, most)| most > at_least);
+        let mut open: Vec<Held> = rows.filter(|held| is_open(part_of(held.until))).collect();
+        open.sort_unstable();
+        let mut part = None;
+        for held in open {
+            let its = part_of(held.until);
+            if part != Some(its) {
+                part = Some(its);
+                outstanding = bounds.get(its).map_or(0, |&(outstanding, _)| outstanding);
+            }
+            latest = latest.max(since_now(held.until.get()) + flows_back(outstanding));
+            outstanding = outstanding.saturating_sub(held.tokens);
+        }
+        latest
+    }
+}
+
+/// The microseconds from `now` until a level and its rows, of which the first expires at `first` or later and the last at `last`, can't be
+/// told from a missing bucket.
+pub(crate) fn micros_until_unused(
+    level: Level,
+    now: Micros,
+    first: Micros,
+    last: Micros,
+    rows: impl Iterator<Item = Held> + Clone,
+) -> u128 {
+    let of_rows = u128::from(last.since(now));
+    if level.spent == 0 { of_rows } else { level.micros_until_unspent(first, last, rows).max(of_rows) }
+}
+
+/// The moment when that is.
+pub(crate) fn unused_at(
+    level: Level,
+    now: Micros,
+    first: Micros,
+    last: Micros,
+    rows: impl Iterator<Item = Held> + Clone,
+) -> Micros {
+    now.plus(saturate(micros_until_unused(level, now, first, last, rows)))
 }
 
 /// Microseconds as a reply has them: in milliseconds, rounded up, at most 2^53 − 1.

@@ -1,10 +1,10 @@
 //! A bucket with rows as one call sees it.
 
 use super::plan::{Own, Plan};
-use super::refill::{Held, Level, millis};
+use super::refill::{Held, Level, micros_until_unused, millis};
 use super::row::Row;
 use super::state::State;
-use crate::decision::{Decision, RetryAfter};
+use crate::decision::{Decision, RetryAfter, Taken};
 use crate::limiter::LimiterState;
 use crate::quantity::{Micros, Name};
 use crate::rows::Sought;
@@ -80,14 +80,20 @@ impl<'a> Seen<'a> {
         level
     }
 
-    /// The live rows that have tokens, all but that at `except`.
+    /// The live rows, all but that at `except`.
+    fn rows(&self, except: Option<usize>) -> impl Iterator<Item = Held> + Clone + use<'a> {
+        let (stamp, now) = (self.stamp, self.now);
+        let rows = self.state.into_iter().flat_map(|state| state.rows()).enumerate();
+        rows.filter(move |(index, _)| Some(*index) != except)
+            .map(move |(_, row)| Held::of(&Row::seen(row, stamp)))
+            .filter(move |held| held.until > now)
+    }
+
+    /// The live rows, all but that at `except`.
     pub(crate) fn held(&self, except: Option<usize>) -> Vec<Held> {
-        let rows = self.state.iter().flat_map(State::rows).enumerate();
-        rows.filter(|(index, _)| Some(*index) != except)
-            .map(|(_, row)| Row::seen(row, self.stamp))
-            .map(|row| Held { until: row.expires, tokens: row.held })
-            .filter(|held| held.until > self.now && held.tokens > 0)
-            .collect()
+        let mut held = Vec::with_capacity(self.live + 1);
+        held.extend(self.rows(except));
+        held
     }
 
     /// The microseconds from now until a level has at most so many parts spent.
@@ -97,7 +103,7 @@ impl<'a> Seen<'a> {
 
     /// The microseconds from now until a level and the rows can't be told from a missing bucket.
     pub(crate) fn micros_until_level_unused(&self, level: Level) -> u128 {
-        self.micros_until(level, 0).max(self.last.since(self.now).into())
+        micros_until_unused(level, self.now, self.first, self.last, self.rows(None))
     }
 
     /// The same by the remembered parameters.
@@ -140,10 +146,17 @@ impl<'a> Seen<'a> {
         self.answer_by(level, 1, None)
     }
 
+    /// Takes units of a level, which must be free.
+    pub(crate) fn take(&self, mut level: Level, units: u64) -> Taken<Plan> {
+        level.take(level.limiter().parts(units));
+        let reset_after = millis(self.micros_until_level_unused(level));
+        Taken { next: self.plan(level, Own::Untouched), reset_after }
+    }
+
     /// What to do to leave this level of a bucket, and that of the caller's row.
     pub(crate) fn plan(&self, level: Level, own: Own) -> Plan {
         let bucket = token_bucket::State::at_level(level.limiter(), self.now, level.spent());
-        Plan::new(self, bucket, own)
+        Plan::new(self, bucket, own, Some(level))
     }
 
     /// What a call does which finds that the clock went back, and changes nothing else.
@@ -151,11 +164,16 @@ impl<'a> Seen<'a> {
         let state = self.state.filter(|state| state.bucket().last() > self.now)?;
         let limiter = state.bucket().limiter();
         let bucket = token_bucket::State::at_level(limiter, self.now, state.bucket().spent());
-        Some(Plan::new(self, bucket, Own::Untouched))
+        Some(Plan::new(self, bucket, Own::Untouched, None))
     }
 
     pub(crate) fn stamp(&self) -> Micros {
         self.stamp
+    }
+
+    /// When the first and the last live row expire; if there is none, never and now.
+    pub(crate) fn span(&self) -> (Micros, Micros) {
+        (self.first, self.last)
     }
 
     pub(crate) fn sweeps(&self) -> bool {

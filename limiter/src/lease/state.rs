@@ -11,13 +11,11 @@
 //!
 //! Without live rows the next call that writes makes it the state of a plain bucket again.
 
-use std::convert::Infallible;
-
 use super::plan::{Own, Plan};
-use super::refill::millis;
+use super::refill::Held;
 use super::row::{NUMBERS, Row};
 use super::seen::Seen;
-use crate::decision::{Decision, Taken};
+use crate::decision::{Decision, Outcome, Taken};
 use crate::layout;
 use crate::limiter::{Fact, LimiterState};
 use crate::page::u64_at;
@@ -103,7 +101,7 @@ impl<'a> State<'a> {
         self.rows.map(Rows::shape)
     }
 
-    pub(crate) fn rows(&self) -> impl Iterator<Item = rows::Row<'a, NUMBERS>> + use<'a> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = rows::Row<'a, NUMBERS>> + Clone + use<'a> {
         self.rows.into_iter().flat_map(Rows::iter)
     }
 
@@ -112,6 +110,11 @@ impl<'a> State<'a> {
         let stamp = self.bucket.last().min(now);
         let seen = move |row| Lease { node: rows::Row::name(row), row: Row::seen(row, stamp) };
         self.rows().map(seen).filter(move |lease| lease.row.expires > now)
+    }
+
+    /// What is in the rows that are live at `now`, which no stamp may be later than.
+    pub(crate) fn held(&self, now: Micros) -> impl Iterator<Item = Held> + Clone + use<'a> {
+        self.rows().map(move |row| Held::of(&Row::seen(row, now))).filter(move |held| held.until > now)
     }
 
     /// Whether it can't be told from a missing one at `now`. With a live row it is in use, even if that holds nothing.
@@ -139,22 +142,35 @@ impl<'a> State<'a> {
     }
 
     /// See [`crate::Limiter::judge`].
-    pub fn judge(&self, limiter: TokenBucket, now: Micros, cost: Cost) -> Vote<Plan> {
+    pub fn judge<N, E: Copy>(
+        &self,
+        limiter: TokenBucket,
+        now: Micros,
+        cost: Cost,
+        store: impl Fn(Plan) -> N,
+    ) -> Vote<N, E> {
         let seen = Seen::of(Some(*self), now, None);
         let level = seen.level(limiter);
         let answer = seen.answer(level, cost.get().max(1));
-        let after = |units| {
-            let mut level = level;
-            level.take(limiter.parts(units));
-            level
+        let take = |units| {
+            let Taken { next, reset_after } = seen.take(level, units);
+            Ok(Taken { next: store(next), reset_after })
         };
-        let take = |units| -> Result<_, Infallible> {
-            let level = after(units);
-            let next = seen.plan(level, Own::Untouched);
-            Ok(Taken { next, reset_after: millis(seen.micros_until_level_unused(level)) })
-        };
-        let share = |units| Share::new(after(units).free_parts(), limiter.parts(limiter.capacity().get()));
-        Vote::new(cost, answer, || seen.set_back(), take, share)
+        let full = limiter.parts(limiter.capacity().get());
+        let share = |units| Share::new(level.free_parts().saturating_sub(limiter.parts(units)), full);
+        Vote::new(cost, answer, || seen.set_back().map(&store), take, share)
+    }
+
+    /// See [`crate::Limiter::decide`].
+    pub fn decide(&self, limiter: TokenBucket, now: Micros, cost: Cost) -> Outcome<Plan> {
+        let seen = Seen::of(Some(*self), now, None);
+        let level = seen.level(limiter);
+        let answer = seen.answer(level, cost.get().max(1));
+        match cost.get() {
+            0 => Outcome { decision: answer, next: None },
+            units if answer.allowed => answer.having_taken(units, seen.take(level, units)),
+            _ => Outcome { decision: answer, next: seen.set_back() },
+        }
     }
 
     /// See [`TokenBucket::debit`].

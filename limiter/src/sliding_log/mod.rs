@@ -114,15 +114,26 @@ impl SlidingLog {
     /// Judges a call of `cost` at `now`: its answers, and what there is to do, whether or not it takes anything. That may be for other
     /// limits to say too. A missing state is an unused limiter. A cost of 0 takes nothing and is answered as a cost of 1 would be. To
     /// take is an error if that left more than `most` entries; those that a refund has emptied count among them until they leave the
-    /// window.
-    pub fn judge(self, state: Option<State<'_>>, now: Micros, cost: Cost, most: u32) -> Vote<Plan, TooManyEntries> {
+    /// window. `plan` is the form in which the vote keeps plans.
+    pub fn judge<N>(
+        self,
+        state: Option<State<'_>>,
+        now: Micros,
+        cost: Cost,
+        most: u32,
+        plan: impl Fn(Plan) -> N,
+    ) -> Vote<N, TooManyEntries> {
         let look = Look::new(self, state, now);
         let answer = look.answer(cost.get().max(1));
-        let set_back = || look.state.and_then(|state| state.seen_from(now));
-        Vote::new(cost, answer, set_back, |units| look.take(units, most), |taken| look.share(taken))
+        let take = |units| {
+            let Taken { next, reset_after } = look.take(units, most)?;
+            Ok(Taken { next: plan(next), reset_after })
+        };
+        Vote::new(cost, answer, || look.set_back().map(&plan), take, |taken| look.share(taken))
     }
 
-    /// Decides a call, which asks no other limit: see [`SlidingLog::judge`].
+    /// Decides a call of `cost` at `now` that asks no other limit: what its vote comes to, and nothing more is worked out. An error
+    /// if it would be allowed and left more than `most` entries.
     pub fn decide(
         self,
         state: Option<State<'_>>,
@@ -130,7 +141,13 @@ impl SlidingLog {
         cost: Cost,
         most: u32,
     ) -> Result<Outcome<Plan>, TooManyEntries> {
-        self.judge(state, now, cost, most).alone()
+        let look = Look::new(self, state, now);
+        let answer = look.answer(cost.get().max(1));
+        match cost.get() {
+            0 => Ok(Outcome { decision: answer, next: None }),
+            units if answer.allowed => Ok(answer.having_taken(units, look.take(units, most)?)),
+            _ => Ok(Outcome { decision: answer, next: look.set_back() }),
+        }
     }
 
     /// What [`SlidingLog::decide`] would say, with nothing taken: `remaining` and `reset_after` are those before the call.
@@ -177,7 +194,8 @@ impl<'a> Look<'a> {
                 // When the entry has left that holds the last unit which is in the way.
                 let in_the_way = live.saturating_add(asked).saturating_sub(limit);
                 let last = state.ring().find(self.left.saturating_add(in_the_way));
-                RetryAfter::Millis(millis(self.until_left(&state, last.time)))
+                // An entry that was planted may lie about its time, but no wait is 0 for a call that is denied.
+                RetryAfter::Millis(millis(self.until_left(&state, last.time)).max(1))
             }
             _ => RetryAfter::Never,
         };
@@ -188,6 +206,11 @@ impl<'a> Look<'a> {
     /// Units in the window of the call.
     fn live(&self) -> u64 {
         self.state.map_or(0, |state| state.head.total.saturating_sub(self.left))
+    }
+
+    /// What is to be done though nothing is taken, as the clock went back.
+    fn set_back(&self) -> Option<Plan> {
+        self.state.and_then(|state| state.seen_from(self.now))
     }
 
     /// The share that remains once so many units are taken.
@@ -228,8 +251,8 @@ impl<'a> State<'a> {
     /// demands, or a field of the head is out of its range or does not fit the others, or there are more entries than blocks can have.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let state = Self { head: Head::read(bytes)?, bytes };
-        let most = state.head.blocks.saturating_mul(state.head.shape.entries().into());
-        (1..=most).contains(&(state.ring().entries() as usize)).then_some(state)
+        let ring = state.ring();
+        (1..=ring.most_entries()).contains(&ring.entries()).then_some(state)
     }
 
     /// Whether some log has this length.
@@ -242,9 +265,14 @@ impl<'a> State<'a> {
         self.head.limiter
     }
 
+    /// The time of the newest entry.
+    pub fn last(&self) -> Micros {
+        Micros::new(self.head.newest).unwrap_or(Micros::MAX)
+    }
+
     /// The first moment at which the log can't be told from a missing one, if nothing is taken until then.
     pub fn unused_at(&self) -> Micros {
-        self.newest().plus(self.head.limiter.window.as_micros())
+        self.last().plus(self.head.limiter.window.as_micros())
     }
 
     /// Whether the log can't be told from a missing one at `now`. Entries later than `now` (the clock went back) count as made now.
@@ -258,7 +286,7 @@ impl<'a> State<'a> {
         tell("window", Fact::Window(self.head.limiter.window));
         tell("used", Fact::Units(self.head.total));
         tell("entries", Fact::Units(self.ring().entries().into()));
-        tell("last_ms", Fact::Moment(self.newest()));
+        tell("last_ms", Fact::Moment(self.last()));
     }
 
     /// What was taken and not given back, and when, the newest first.
@@ -297,10 +325,6 @@ impl<'a> State<'a> {
 
     fn ring(&self) -> Ring<'a> {
         Ring::new(self.head, self.bytes)
-    }
-
-    fn newest(&self) -> Micros {
-        Micros::new(self.head.newest).unwrap_or(Micros::MAX)
     }
 
     /// The first entry that counts at `now` in a window of this length.
@@ -345,11 +369,16 @@ impl Plan {
         self.shape.is_none_or(|shape| shape.slots() <= Shape::MOST_SLOTS)
     }
 
+    /// Whether it takes units away from the log.
+    pub fn gives_back(&self) -> bool {
+        !self.removed.is_empty()
+    }
+
     fn finish(&self, mut writer: Writer<'_>) -> Touched {
         if let Some(entry) = self.appended {
             writer.append(entry);
         }
-        if !self.removed.is_empty() && !self.leaves_nothing() {
+        if self.gives_back() && !self.leaves_nothing() {
             writer.remove(self.removed.clone());
         }
         writer.finish()

@@ -96,6 +96,18 @@ impl<'a> Ring<'a> {
         self.head.next.wrapping_sub(number)
     }
 
+    /// The most entries that its blocks can have.
+    pub(super) fn most_entries(&self) -> u32 {
+        u32::try_from(self.head.blocks.saturating_mul(self.head.shape.entries().into())).unwrap_or(u32::MAX)
+    }
+
+    /// The number of the entry to come, by which there are at least one entry and at most as many as can be.
+    pub(super) fn plausible_next(&self) -> u32 {
+        let entries = self.entries();
+        let plausible = entries.clamp(1, self.most_entries().max(1));
+        self.head.next.wrapping_sub(entries).wrapping_add(plausible)
+    }
+
     /// Whether units of a block count: of one whose sum is 0 the entries count as 0, whatever they hold.
     pub(super) fn counts(&self, block: usize) -> bool {
         block.saturating_add(1) == self.head.blocks || self.sum(block) > 0

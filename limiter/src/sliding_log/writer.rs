@@ -24,8 +24,9 @@ impl<'a> Writer<'a> {
         Ring::new(self.head, self.page.bytes())
     }
 
-    /// Writes the head, too.
+    /// Writes the head, too. Of a log whose bytes lie inside, the number of entries is brought into bounds, so that a log is left.
     pub(super) fn finish(mut self) -> Touched {
+        self.head.next = self.ring().plausible_next();
         self.head.write(&mut self.page);
         self.page.touched()
     }

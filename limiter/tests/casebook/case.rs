@@ -88,6 +88,9 @@ const fn once() -> usize {
 }
 
 impl Case {
+    /// The limits of the one case that asks several at once, as it has them in words: keys, limits and windows. Each call costs 1.
+    pub const SEVERAL: [(&str, &str, &str); 2] = [("{k}:second", "1", "1000ms"), ("{k}:minute", "2", "60000ms")];
+
     /// The moment at which a step begins, in µs since the Unix epoch.
     pub fn moment(&self, step: &Step) -> i64 {
         self.t0_ms * 1_000 + micros(step.at_ms)
@@ -111,6 +114,11 @@ impl Step {
     /// Whether all calls are made at one moment.
     pub fn is_instant(&self) -> bool {
         self.repeat == 1 || self.every_ms == 0.0
+    }
+
+    /// Whether the step asks [`Case::SEVERAL`] limits at once.
+    pub fn asks_several(&self) -> bool {
+        self.env.get("pseudo").and_then(Value::as_str).is_some_and(|words| words.starts_with("MULTI-LIMIT"))
     }
 
     /// By how many connections the calls are to be made at once, if not by one.

@@ -1,16 +1,17 @@
 //! The crate in the place of a server: keys with bytes under them.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use rl_limiter::concurrency::{self, MOST_HOLDERS};
-use rl_limiter::layout::Stored;
+use rl_limiter::layout::{State, Stored};
 use rl_limiter::quantity::ArgumentError;
 use rl_limiter::{
-    Capacity, Concurrency, Cost, Decision, FixedWindow, LeakyBucket, Limit, Limiter, Micros, Name, Plan, Rate,
-    RetryAfter, SlidingLog, SlidingWindow, TokenBucket, Window,
+    Capacity, Concurrency, Cost, Decision, FixedWindow, JointVerdict, LeakyBucket, Limit, Limiter, Micros, Name, Plan,
+    Rate, RetryAfter, SlidingLog, SlidingWindow, TokenBucket, Vote, Window,
 };
 
-use super::case::{Kind, Request};
+use super::case::{Case, Kind, Request};
 use super::expectation::{NEVER, Reply};
 
 /// What there is of the casebook's algorithms.
@@ -91,6 +92,29 @@ impl Shelf {
             self.carry_out(&request.key, &plan);
         }
         Ok(Reply::Decision(integers(outcome.decision)))
+    }
+
+    /// Asks the limits of the case that has several: what the one is told that is named.
+    pub fn call_several(&mut self, now: i64) -> Reply {
+        let now = Micros::saturating(now);
+        let votes = Case::SEVERAL.map(|(key, limit, window)| {
+            let limit = Limit::parse("limit", limit.as_bytes()).expect("a limit");
+            let limiter = FixedWindow::new(limit, Window::parse("window", window.as_bytes()).expect("a window"));
+            let state = match self.stored(key.as_bytes(), now) {
+                Ok(Some(Stored::State(state))) => state.try_into().ok(),
+                _ => None,
+            };
+            limiter.judge::<_, Infallible>(state, now, Cost::ONE, |state| state)
+        });
+        let verdict = JointVerdict::of(votes.iter().map(Vote::summary));
+        let outcomes = votes.iter().filter_map(|vote| vote.outcome(verdict.allowed).ok());
+        for ((key, ..), outcome) in Case::SEVERAL.iter().zip(outcomes.clone()) {
+            if let Some(next) = outcome.next {
+                self.states.insert(key.as_bytes().to_vec(), State::from(*next).encode().to_vec());
+            }
+        }
+        let named = outcomes.map(|outcome| outcome.decision).nth(verdict.index);
+        Reply::Decision(integers(named.expect("as many outcomes as limits")))
     }
 
     fn decide_place(&mut self, limiter: Concurrency, request: &Request, now: Micros) -> Result<Reply, String> {

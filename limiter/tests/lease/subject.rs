@@ -29,7 +29,7 @@ impl Subject {
     pub fn take(&mut self, limiter: TokenBucket, now: Micros, cost: Cost) -> Decision {
         let (decision, change) = match self.used(now) {
             Some(Stored::Leases(state)) => {
-                let Ok(outcome) = state.judge(limiter, now, cost).alone();
+                let outcome = state.decide(limiter, now, cost);
                 (outcome.decision, outcome.next.map(Change::Leases))
             }
             other => {
@@ -122,6 +122,7 @@ impl Subject {
 
     /// As the module does it: in place and by what was touched, else as a whole.
     fn store(&mut self, now: Micros, change: Option<Change>) {
+        let mut told = None;
         match change {
             None => {}
             Some(Change::Bucket(state)) => {
@@ -136,15 +137,20 @@ impl Subject {
                 for range in touched.ranges() {
                     replica[range.clone()].copy_from_slice(&bytes[range.clone()]);
                 }
+                told = Some(plan.unused_at(bytes));
             }
             Some(Change::Leases(plan)) => {
                 let made = plan.make(self.bytes.as_deref().unwrap_or_default());
                 assert_eq!(made.len(), plan.length());
                 assert!(Stored::has_length(made.len()));
+                told = Some(plan.unused_at(&made));
                 (self.bytes, self.replica) = (Some(made.clone()), Some(made));
             }
         }
         assert!(self.bytes == self.replica, "what was touched is not all that changed");
+        if let Some(told) = told {
+            assert_eq!(self.unused_at(), Some(told), "the plan and the state differ about when it is unused");
+        }
     }
 }
 

@@ -314,6 +314,22 @@ impl World {
         }
     }
 
+    /// When all is refilled every process gets what it can, at once.
+    fn hand_out(&mut self) {
+        let rate = self.bucket.rate();
+        let most = self.bucket.capacity().get();
+        self.deliver_until(self.now + most * rate.micros() / rate.units());
+        self.wire.clear();
+        for index in 0..self.processes.len() {
+            let (now, ttl) = (self.now, 5_000 * MILLISECOND);
+            let process = &mut self.processes[index];
+            let said = process.holding.ask(process.clock(now), most);
+            let name = process.name.clone();
+            self.deliver(Message::Call { name, seq: said.seq, have: said.have, want: said.want, ttl, min: 0 });
+        }
+        self.deliver_until(self.now + 1_000 * MILLISECOND);
+    }
+
     /// The worst that everybody can do at once.
     fn spend_everything(&mut self) {
         for index in 0..self.processes.len() {
@@ -388,11 +404,13 @@ impl World {
             }
             Fate::GoesBack => {}
             Fate::LeapsAhead if coming => {
+                self.hand_out();
                 self.note_fate();
                 self.ahead += self.random.pick(&[1_000, 50_000, 1_000_000, 10_000_000_000]);
                 self.spend_everything();
             }
             Fate::Forgets if coming => {
+                self.hand_out();
                 self.note_fate();
                 self.subject.forget();
                 self.spend_everything();

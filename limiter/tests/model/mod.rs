@@ -184,6 +184,20 @@ impl<M: Model> History<M> {
         (self.peek(at, params, 1), amount - taken)
     }
 
+    /// A call that may write took nothing, as something else denied it.
+    pub fn set_back(&mut self, at: u64) {
+        if self.is_later_than(at) {
+            self.events.push(Event::SteppedBack { at });
+        }
+    }
+
+    /// The share of what can be had at once that is not in use; none of nothing.
+    pub fn share(&self, at: u64, params: &M::Params) -> Exact {
+        let limit = whole(M::limit(params));
+        let used = M::usage(&self.standing_at(at), params)(&BigInt::from(at));
+        if limit == whole(0) { limit } else { (&limit - used).max(whole(0)) / limit }
+    }
+
     /// The key is gone.
     pub fn forget(&mut self) {
         self.events.clear();

@@ -13,7 +13,7 @@ use crate::support::{Cluster, Options, Server, ask, wait_for_replicas};
 pub fn can(step: &Step) -> bool {
     match &step.call {
         Some(call) => wire::command(call.request(Kind::TokenBucket).kind).is_some(),
-        None => surroundings::can(&step.env),
+        None => step.asks_several() || surroundings::can(&step.env),
     }
 }
 
@@ -57,6 +57,7 @@ impl<'a> Play<'a> {
             play.set_clock(case.moment(step));
             let replies = match &step.call {
                 Some(call) => play.call(step, call),
+                None if step.asks_several() => vec![wire::send_several(&mut play.redis)],
                 None => surroundings::change(&mut play, &step.env),
             };
             let fault = judge(case, number, meter, &play.resolved(&step.expect), &replies)

@@ -2,6 +2,7 @@
 
 use redis::Connection;
 use redis_rl::command::TABLE;
+use redis_rl::server::Access;
 use serde_json::{Value, json};
 
 use super::book::case::{Call, Words};
@@ -171,9 +172,10 @@ fn in_words(play: &mut Play<'_>, words: &str) -> Vec<Reply> {
         RESTORE_NONSENSE => restore_nonsense(redis),
         ASK_FOR_KEYS => TABLE
             .iter()
+            .filter(|command| command.access != Access::NoKey)
             .map(|command| {
-                let others = command.arguments.iter().filter(|argument| !argument.optional).count() - 1;
-                let line = format!("COMMAND GETKEYS {} {{key}}{}", command.name.to_string_lossy(), " 1".repeat(others));
+                let others = " 1".repeat(command.arity.unsigned_abs() as usize - 2);
+                let line = format!("COMMAND GETKEYS {} {{key}}{others}", command.name.to_string_lossy());
                 send_words(redis, &line.split(' ').collect::<Vec<_>>())
             })
             .collect(),

@@ -5,7 +5,7 @@ use std::thread;
 use redis::{Connection, RedisResult, Value as Answer};
 use serde_json::{Value, json};
 
-use super::book::case::{Kind, Request};
+use super::book::case::{Case, Kind, Request};
 use super::book::expectation::Reply;
 use crate::support::Server;
 
@@ -64,6 +64,18 @@ pub fn send_at_once(server: &Server, connections: usize, request: &Request, time
             .collect();
         callers.into_iter().flat_map(|caller| caller.join().expect("replies")).collect()
     })
+}
+
+/// Asks the limits of the case that has several: what the one is told that is named.
+pub fn send_several(redis: &mut Connection) -> Reply {
+    let mut words = redis::cmd("RL.MULTI");
+    for (key, limit, window) in Case::SEVERAL {
+        words.arg(key).arg("FIXED").arg(limit).arg(window).arg(1);
+    }
+    let numbers: Vec<i64> = words.query(redis).expect("a decision");
+    let named = &numbers[2 + 5 * usize::try_from(numbers[1]).expect("an index")..][..5];
+    assert_eq!(named[0], numbers[0], "it is named for what it says");
+    Reply::Decision(named.try_into().expect("five integers"))
 }
 
 /// Sends words that are no call.

@@ -47,6 +47,8 @@ fn a_place_is_held_until_it_is_released_or_its_ttl_has_passed() {
     assert_eq!(ask::<i64>(&mut redis, "RL.RELEASE k d"), 1);
     assert_eq!(ask::<i64>(&mut redis, "EXISTS k"), 0);
     assert_eq!(ask::<i64>(&mut redis, "RL.RELEASE k d"), 0);
+    let counted = ["allowed", "denied"].map(|field| info(&mut redis, "rl", &format!("rl_concurrency_{field}")));
+    assert_eq!(counted, [Some("6".to_owned()), Some("3".to_owned())]);
 }
 
 #[test]
@@ -150,6 +152,7 @@ fn one_holder_too_many_is_an_error_that_names_the_setting() {
     let before = digest(&mut redis);
     let full = "ERR there are too many holders: rl.max-holders is 2";
     assert_eq!(error(&mut redis, "RL.CONCURRENT k 9 1h c"), full);
+    assert!(server.log().contains("rl.max-holders is 2"), "the server's log says it");
     assert_eq!(decide(&mut redis, "RL.CONCURRENT k 2 1h c")[0], 0, "denied anyway");
     assert_eq!(decide(&mut redis, "RL.CONCURRENT k 9 1h c XX")[0], 0);
     assert_eq!(decide(&mut redis, "RL.CONCURRENT k 9 1h c 0")[..3], [1, 9, 7], "a look");
@@ -175,6 +178,7 @@ fn when_the_clock_goes_back_no_place_is_held_for_longer_than_its_ttl() {
     assert_eq!(digest(&mut redis), before, "a look writes nothing");
     assert_eq!(decide(&mut redis, "RL.CONCURRENT k 1 30 b"), [0, 1, 0, 30_000, 30_000]);
     assert_ne!(digest(&mut redis), before, "a denied call brings it to now");
+    assert_eq!(info(&mut redis, "rl", "rl_clock_steps_back").as_deref(), Some("1"));
     server.clock().set(NOON - 3_600 * SECOND + 30 * SECOND);
     assert_eq!(decide(&mut redis, "RL.CONCURRENT k 1 30 b")[0], 1);
 }

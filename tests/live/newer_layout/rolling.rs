@@ -126,3 +126,9 @@ fn releases_roll_forth_and_back_without_another_answer() {
     pair.roll_to(&reader);
     pair.play("");
 }
+
+#[test]
+#[ignore = "long: builds the module"]
+fn replicas_first_with_a_failover_to_the_release_that_comes() {
+    crate::upgrading::roll_replicas_first(&build(READS_UP_TO + 1, WRITES));
+}

@@ -6,7 +6,7 @@
 mod call;
 mod ledger;
 mod limiter;
-mod random;
+pub mod random;
 mod worker;
 
 use std::process::Command;

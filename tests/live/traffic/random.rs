@@ -10,6 +10,14 @@ impl Random {
         Self(RandomState::new().hash_one(0) | 1)
     }
 
+    /// The sequence that `RL_SEED` in the environment says, or another one, which is told: a failed test shows what it told.
+    pub fn of_seed() -> Self {
+        let seed = std::env::var("RL_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed: u64 = seed.unwrap_or_else(|| Self::new().0);
+        println!("RL_SEED={seed}");
+        Self(seed | 1)
+    }
+
     /// One of `0..end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;

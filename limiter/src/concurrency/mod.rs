@@ -38,6 +38,9 @@
 //! Source: semaphores with timeouts in a sorted set, J. Carlson, "Redis in Action", 2013, chapter 6.3; here by one clock, with costs, and in
 //! 32 bytes a holder of a short name.
 
+mod waiting;
+
+use self::waiting::end_of;
 use crate::decision::{Decision, Outcome, RetryAfter, millis};
 use crate::layout;
 use crate::limiter::Fact;
@@ -113,6 +116,8 @@ pub struct Plan {
     change: Change,
     /// Whether some places have expired, or are later than now.
     sweeps: bool,
+    /// Microseconds by which places ended too late, at most.
+    later: u64,
     /// How many holders there are then.
     count: usize,
     /// When the last place expires then.
@@ -240,22 +245,14 @@ struct Survey<'a> {
     live: usize,
     /// Whether some have expired.
     expired: bool,
-    /// Whether some end later than their ttl from now.
-    later: bool,
+    /// Microseconds by which one ends later than its ttl from now, at most.
+    later: u64,
 }
 
 impl<'a> Survey<'a> {
     fn of(state: Option<State<'a>>, now: Micros, holder: Option<Name<'_>>) -> Self {
-        let mut survey = Self {
-            now,
-            own: None,
-            others: 0,
-            first: (Micros::MAX, 0),
-            last: now,
-            live: 0,
-            expired: false,
-            later: false,
-        };
+        let mut survey =
+            Self { now, own: None, others: 0, first: (Micros::MAX, 0), last: now, live: 0, expired: false, later: 0 };
         let Some(state) = state else { return survey };
         let sought = holder.map(Sought::new);
         for (index, row) in state.rows.iter().enumerate() {
@@ -264,7 +261,7 @@ impl<'a> Survey<'a> {
                 survey.expired = true;
                 continue;
             }
-            survey.later |= place.ends_later(row);
+            survey.later = survey.later.max(place.ends_later(row));
             survey.live += 1;
             if survey.own.is_none() && sought.is_some_and(|sought| row.is(sought)) {
                 survey.own = Some((index, place));
@@ -281,7 +278,7 @@ impl<'a> Survey<'a> {
 
     /// What a call that takes nothing does: holders keep their places when the clock went back, for their ttl from now at most.
     fn only_seen(&self, state: Option<State<'a>>) -> Option<Plan> {
-        let state = state.filter(|_| self.later)?;
+        let state = state.filter(|_| self.later > 0)?;
         let last = self.own.map_or(self.last, |(_, place)| self.last.max(place.expiry));
         Some(Plan::new(Some(state), self, state.limit, Change::Nothing, last))
     }
@@ -294,48 +291,14 @@ impl<'a> Survey<'a> {
             Some(state) if self.first.1 < units => {
                 let others = state.rows.iter().enumerate().filter(move |&(index, _)| Some(index) != own);
                 let places = others.map(|(_, row)| Place::seen(row, self.now));
-                end_of(&places, self.first.0..=self.last, units)
+                let places = places.map(|place| (place.expiry.get(), place.units));
+                let end = end_of(&places, self.first.0.get()..=self.last.get(), units);
+                Micros::new(end).unwrap_or(self.last)
             }
             _ => self.first.0,
         };
         millis(end.since(self.now))
     }
-}
-
-/// When so many units have come back, of places that end within this range. Each round looks at all places once and leaves an eighth of the
-/// bits of a time open.
-fn end_of<'a>(
-    places: &(impl Iterator<Item = Place<'a>> + Clone),
-    range: std::ops::RangeInclusive<Micros>,
-    mut units: u64,
-) -> Micros {
-    const BITS: u32 = 8;
-    let (mut from, mut to) = (range.start().get(), range.end().get());
-    while from < to {
-        // Parts of the range, as long as a power of two, so few that each has a sum.
-        let shift = (u64::BITS - (to - from).leading_zeros()).saturating_sub(BITS);
-        let mut sums = [0_u64; 1 << BITS];
-        for place in places.clone() {
-            let end = place.expiry.get();
-            if from <= end
-                && end <= to
-                && let Some(sum) = sums.get_mut(((end - from) >> shift) as usize)
-            {
-                *sum = sum.saturating_add(place.units);
-            }
-        }
-        let mut part = 0;
-        for &sum in &sums {
-            if units <= sum {
-                break;
-            }
-            units -= sum;
-            part += 1;
-        }
-        from = from.saturating_add(part << shift).min(to);
-        to = from.saturating_add((1 << shift) - 1).min(to);
-    }
-    Micros::new(from).unwrap_or(Micros::MAX)
 }
 
 impl<'a> Place<'a> {
@@ -348,10 +311,10 @@ impl<'a> Place<'a> {
         Self { holder: row.name(), units: units.min(MAX_EXACT), ttl, expiry }
     }
 
-    /// Whether the row from which it was read has it end later.
-    fn ends_later(self, row: Row<'a, NUMBERS>) -> bool {
+    /// Microseconds by which the row from which it was read has it end later.
+    fn ends_later(self, row: Row<'a, NUMBERS>) -> u64 {
         let [_, _, end] = row.numbers();
-        end > self.expiry.get()
+        end.saturating_sub(self.expiry.get())
     }
 
     fn numbers(self) -> [u64; NUMBERS] {
@@ -457,12 +420,18 @@ impl Plan {
             now,
             limit,
             change,
-            sweeps: survey.expired || survey.later,
+            sweeps: survey.expired || survey.later > 0,
+            later: survey.later,
             count,
             unused_at,
             shape,
             moves: present.is_none(),
         }
+    }
+
+    /// Microseconds, at most, by which a place ended later than its ttl from now: the clock went back.
+    pub fn later(&self) -> u64 {
+        self.later
     }
 
     fn head(&self) -> [u8; ROWS] {

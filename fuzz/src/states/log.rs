@@ -1,0 +1,67 @@
+//! What is done to a sliding window log. Only what a call reads of it is checked by the call, so what was planted may
+//! be a lie: then answers may be wrong, but keep to their bounds, and so does what is written.
+
+use rl_limiter::layout::Stored;
+use rl_limiter::sliding_log::{Plan, State};
+use rl_limiter::{Cost, Micros, SlidingLog};
+
+use super::answer;
+use super::call::Call;
+
+/// The rows that are told to people.
+const MOST_ROWS: usize = 100;
+/// The most bytes that a call writes into a log that stays in its place. An entry, the head, its block where the
+/// format changes, and for each of two ranges of blocks that go some cells of each level of the sums.
+const MOST_TOUCHED: usize = 16_384;
+
+/// Decides a call. What it would do.
+pub fn decided(limiter: SlidingLog, log: State<'_>, now: Micros, call: &Call) -> Option<Plan> {
+    let cost = call.cost();
+    let seen = limiter.peek(Some(log), now, cost);
+    answer::check(seen, cost.get().max(1));
+    log.newest_entries().take(MOST_ROWS).for_each(|(at, _)| assert!(at <= Micros::MAX));
+
+    let Ok(outcome) = limiter.decide(Some(log), now, cost, call.entries.into()) else { return log.seen_from(now) };
+    let told = outcome.decision;
+    answer::check(told, cost.get().max(1));
+    assert_eq!((told.allowed, told.retry_after), (seen.allowed, seen.retry_after), "{limiter:?} at {now:?}, {cost:?}");
+    assert!(outcome.next.is_none() || cost > Cost::ZERO, "{limiter:?} at {now:?} takes nothing and writes");
+    if told.allowed && cost.get() > 0 {
+        assert_eq!(told.remaining, seen.remaining - cost.get());
+        assert!(outcome.next.is_some(), "what was taken is not stored");
+    }
+    outcome.next
+}
+
+/// Gives back. What it would do.
+pub fn refunded(log: State<'_>, now: Micros, call: &Call) -> Option<Plan> {
+    let plan = log.refund(now, call.cost(), call.age());
+    assert!(plan.is_none() || call.cost() > Cost::ZERO, "nothing given back writes");
+    plan
+}
+
+/// What is stored after a call that would do this, as the command does it.
+pub fn left(bytes: &[u8], plan: Option<Plan>) -> Option<Vec<u8>> {
+    let Some(plan) = plan else { return Some(bytes.to_vec()) };
+    if plan.leaves_nothing() {
+        return None;
+    }
+    let left = if plan.fits() { in_place(bytes, &plan) } else { plan.make(bytes) };
+    assert_eq!(left.len(), plan.length());
+    assert!(Stored::has_length(left.len()), "a log of {} bytes, which is none", left.len());
+    Some(left)
+}
+
+/// Carried out in the bytes that there are. What is told as touched is all that changed: a replica gets no more.
+fn in_place(bytes: &[u8], plan: &Plan) -> Vec<u8> {
+    let mut changed = bytes.to_vec();
+    let touched = plan.carry_out(&mut changed);
+    let mut replica = bytes.to_vec();
+    for range in touched.ranges() {
+        replica[range.clone()].copy_from_slice(&changed[range.clone()]);
+    }
+    assert_eq!(replica, changed, "more changed than was told");
+    let written: usize = touched.ranges().iter().map(|range| range.len()).sum();
+    assert!(written <= MOST_TOUCHED.min(bytes.len()), "{written} bytes written to a log of {}", bytes.len());
+    changed
+}
