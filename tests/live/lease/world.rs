@@ -9,7 +9,6 @@ use rl_limiter::{Capacity, Rate, TokenBucket};
 
 #[path = "../../../limiter/tests/lease/budget.rs"]
 mod budget;
-#[allow(dead_code, reason = "the crate's own tests use more of it")]
 #[path = "../../../limiter/tests/lease/random.rs"]
 mod random;
 
