@@ -15,7 +15,7 @@ use super::round_trip::RoundTrip;
 use crate::error::{Error, ErrorKind};
 use crate::servers::Grant;
 
-#[allow(dead_code, reason = "shared with the tests of the limiter, which need other parts")]
+#[allow(dead_code, clippy::large_enum_variant, reason = "shared with the tests of the limiter, which need other parts")]
 #[path = "../../../limiter/tests/lease/subject.rs"]
 mod subject;
 

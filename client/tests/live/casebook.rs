@@ -23,7 +23,7 @@ fn window(limit: u64) -> Policy {
 
 fn limiter(port: u16, outage: Outage, nodes: u32) -> Limiter {
     let builder = Limiter::builder(format!("redis://127.0.0.1:{port}")).deadline(Duration::from_millis(250));
-    builder.on_outage(outage).nodes(nodes).connect_lazy().unwrap()
+    builder.on_outage(outage).nodes(nodes).without_fleet().connect_lazy().unwrap()
 }
 
 #[tokio::test]
