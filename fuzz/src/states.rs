@@ -65,7 +65,9 @@ fn is_believed(bytes: &[u8]) -> bool {
         Stored::State(State::SlidingWindow(_)) => facts.within(1 << 60),
     };
     assert!(is_plausible, "a {} with more in use than can be", stored.kind());
+    assert_eq!(stored.last(), facts.last, "a {} of two times", stored.kind());
     if let Stored::State(state) = stored {
+        assert_eq!(state.length(), bytes.len());
         assert_eq!(State::decode(bytes), Ok(state));
         assert_eq!(&*state.encode(), bytes, "two strings for one state");
     }

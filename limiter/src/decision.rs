@@ -5,8 +5,8 @@ use crate::quantity::MAX_EXACT;
 /// When a denied call may come again. Ordered by length: no wait is longer than [`RetryAfter::Never`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RetryAfter {
-    /// After this many milliseconds, rounded up: then the same call is allowed if nobody else took budget meanwhile, and
-    /// one millisecond earlier it would not have been. 0 for a call that is allowed.
+    /// After this many milliseconds, rounded up: then the same call is allowed if nobody else took budget meanwhile,
+    /// and one millisecond earlier it would not have been. 0 for a call that is allowed.
     Millis(u64),
     /// No wait helps: the call costs more than the limit.
     Never,

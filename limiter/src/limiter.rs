@@ -16,8 +16,9 @@ pub trait Limiter: Copy + PartialEq {
     /// Looks at a state, at `now`. A missing state is an unused limiter.
     fn look(self, state: Option<Self::State>, now: Micros) -> Self::Look;
 
-    /// Judges a call of `cost`: its answers, and what there is to store, whether or not it takes anything. That may be for other limits
-    /// to say too. A cost of 0 takes nothing and is answered as a cost of 1 would be. `store` is the form in which the vote keeps states.
+    /// Judges a call of `cost`: its answers, and what there is to store, whether or not it takes anything. That may be
+    /// for other limits to say too. A cost of 0 takes nothing and is answered as a cost of 1 would be. `store` is the
+    /// form in which the vote keeps states.
     fn judge<N, E: Copy>(
         self,
         state: Option<Self::State>,
@@ -34,7 +35,8 @@ pub trait Limiter: Copy + PartialEq {
         Vote::new(cost, answer, || look.set_back().map(&store), take, |taken| look.share(taken))
     }
 
-    /// Decides a call of `cost` at `now` that asks no other limit: what its vote comes to, and nothing more is worked out.
+    /// Decides a call of `cost` at `now` that asks no other limit: what its vote comes to, and nothing more is worked
+    /// out.
     fn decide(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Outcome<Self::State> {
         let look = self.look(state, now);
         let answer = look.answer(cost.get().max(1));
@@ -81,8 +83,8 @@ pub trait LimiterState: Copy + Into<State> + TryFrom<State, Error = State> {
     /// The first moment at which the state can't be told from a missing one, if nothing is taken until then.
     fn unused_at(&self) -> Micros;
 
-    /// Whether the state can't be told from a missing one at `now`. A state from a later time than `now` (the clock went
-    /// back) counts as made now.
+    /// Whether the state can't be told from a missing one at `now`. A state from a later time than `now` (the clock
+    /// went back) counts as made now.
     fn is_unused(&self, now: Micros) -> bool;
 
     /// Tells, for people, the remembered parameters and what is used by them, as names and facts.
@@ -109,8 +111,8 @@ pub enum Fact {
 
 /// A state that can take back what was taken from it.
 pub trait Refundable: LimiterState {
-    /// Gives back what turned out not to be used: at most `amount` of what was taken `age` ago, never beyond unused, and nothing
-    /// of what has come back by itself since. Without an age it was taken just now. The state to store; `None` if nothing
-    /// changes, which is so for an amount of 0.
+    /// Gives back what turned out not to be used: at most `amount` of what was taken `age` ago, never beyond unused,
+    /// and nothing of what has come back by itself since. Without an age it was taken just now. The state to store;
+    /// `None` if nothing changes, which is so for an amount of 0.
     fn refund(&self, now: Micros, amount: Cost, age: Option<Age>) -> Option<Self>;
 }

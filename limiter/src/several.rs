@@ -1,10 +1,12 @@
 //! Several limits in one call: all or nothing.
 //!
-//! Each limit is judged once, by itself, and its [`Vote`] says what becomes of it either way. The [`JointVerdict`] is the
-//! one rule: if none denies, all take, else none does.
+//! Each limit is judged once, by itself, and its [`Vote`] says what becomes of it either way. The [`JointVerdict`] is
+//! the one rule: if none denies, all take, else none does.
 //!
 //! ```
-//! use rl_limiter::{Capacity, Cost, FixedWindow, JointVerdict, Limit, Limiter, Micros, Rate, TokenBucket, Vote, Window};
+//! use rl_limiter::{
+//!     Capacity, Cost, FixedWindow, JointVerdict, Limit, Limiter, Micros, Rate, TokenBucket, Vote, Window,
+//! };
 //!
 //! // 2 requests a minute, and 1000 tokens that come back at 10 a second.
 //! let requests = FixedWindow::new(Limit::new(2).unwrap(), Window::parse("window", b"1m").unwrap());
@@ -63,8 +65,8 @@ pub struct JointVerdict {
 }
 
 impl<N, E: Copy> Vote<N, E> {
-    /// Of the answer to a call of `cost` with nothing taken. The functions are asked where it matters: what there is to store though
-    /// nothing is taken, what taking so many units makes of the state, and what share then remains.
+    /// Of the answer to a call of `cost` with nothing taken. The functions are asked where it matters: what there is to
+    /// store though nothing is taken, what taking so many units makes of the state, and what share then remains.
     pub(crate) fn new(
         cost: Cost,
         answer: Decision,
@@ -88,8 +90,8 @@ impl<N, E: Copy> Vote<N, E> {
         Summary { denies_for: denies.then_some(self.answer.retry_after), share: self.share }
     }
 
-    /// What becomes of this limit, should the call be allowed by all or not. The decision of one that would allow a call which another
-    /// one denies says so, as a look does. An error if it can't take what it allows.
+    /// What becomes of this limit, should the call be allowed by all or not. The decision of one that would allow a
+    /// call which another one denies says so, as a look does. An error if it can't take what it allows.
     pub fn outcome(&self, allowed: bool) -> Result<Outcome<&N>, E> {
         match &self.taken {
             Some(Ok(Taken { next, reset_after })) if allowed => {

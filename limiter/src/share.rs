@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// The share of a limit that remains: `(limit − used) / limit`, unrounded, so that limits of different size and kind can be compared. Of
-/// a limit of 0 nothing remains.
+/// The share of a limit that remains: `(limit − used) / limit`, unrounded, so that limits of different size and kind
+/// can be compared. Of a limit of 0 nothing remains.
 ///
 /// Shares are ordered by their value; equal fractions are equal whatever their terms.
 #[derive(Clone, Copy, Debug)]

@@ -99,6 +99,42 @@ fn these_bytes_hold_what_was_taken() {
     }
 }
 
+/// Fields of a head outside their range, or that don't fit the others, one at a time, at the first value that is so.
+#[test]
+fn implausible_heads_are_no_log() {
+    let bytes = bytes_of(RING);
+    let number = |at: usize, length: usize| {
+        let field = bytes[at..at + length].iter().rev();
+        field.fold(0, |number, &byte| number << 8 | u64::from(byte))
+    };
+    let (slots, total, next) = (number(SLOTS, 4), number(33, 8), number(49, 4));
+    let fields: [(usize, usize, u64); 17] = [
+        (4, 8, 0),
+        (4, 8, 1 << 53),
+        (12, 8, 999),
+        (SLOTS, 4, slots + 1),
+        (24, 1, 60),
+        (25, 8, 1 << 62),
+        (33, 8, 0),
+        (33, 8, 1 << 53),
+        (41, 8, 0),
+        (41, 8, total + 1),
+        (49, 4, next + 61 * slots),
+        (49, 4, next - 300),
+        (FIRST, 4, slots),
+        (BLOCKS, 4, 0),
+        (BLOCKS, 4, slots + 1),
+        (61, 1, 61),
+        (61, 1, 255),
+    ];
+    assert!(matches!(Stored::read(&bytes), Ok(Stored::SlidingLog(_))));
+    for (at, length, value) in fields {
+        let mut other = bytes.clone();
+        other[at..at + length].copy_from_slice(&value.to_le_bytes()[..length]);
+        assert!(matches!(Stored::read(&other), Err(Unreadable::NoLimiter)), "{value} at {at}");
+    }
+}
+
 /// Whatever else a newer version has changed.
 #[test]
 fn a_log_of_a_newer_version_says_so() {

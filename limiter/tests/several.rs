@@ -1,5 +1,5 @@
-//! Several limits in one call, against models that compute each of them by definition: all take or none does, each answers
-//! as it would alone, and the limit that is named is the one by the rule, in exact fractions.
+//! Several limits in one call, against models that compute each of them by definition: all take or none does, each
+//! answers as it would alone, and the limit that is named is the one by the rule, in exact fractions.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[allow(dead_code, reason = "shared with tests that need other parts")]

@@ -10,13 +10,14 @@ use crate::server::{Call, Error};
 pub struct Args<'a, 'c>(&'a Call<'c>);
 
 impl<'a, 'c> Args<'a, 'c> {
-    /// The arguments of a call that may have `most` of them, its name counted. The fewest are the command's arity, which the
-    /// server checks.
+    /// The arguments of a call that may have `most` of them, its name counted. The fewest are the command's arity,
+    /// which the server checks.
     pub fn of(call: &'a Call<'c>, most: usize) -> Result<Self, Error> {
         if call.argument_count() > most { Err(Error::WrongArity) } else { Ok(Self(call)) }
     }
 
-    /// The arguments of a call that has so many of them `each` time, from 1 to `most` times, behind its name; and how many times.
+    /// The arguments of a call that has so many of them `each` time, from 1 to `most` times, behind its name; and how
+    /// many times.
     pub fn of_each(call: &'a Call<'c>, each: usize, most: usize) -> Result<(Self, usize), Error> {
         let count = call.argument_count().saturating_sub(1);
         if count == 0 || !count.is_multiple_of(each) {

@@ -1,5 +1,5 @@
-//! The path of every call that decides, whether it asks one limit or several: what is judged is first checked for the memory that it
-//! takes, and only then anything is written.
+//! The path of every call that decides, whether it asks one limit or several: what is judged is first checked for the
+//! memory that it takes, and only then anything is written.
 
 use rl_limiter::{Cost, Decision, JointVerdict, Limiter, SlidingLog, TokenBucket, TooManyEntries, Vote};
 
@@ -100,8 +100,9 @@ pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Resu
 
 /// Does to the keys of a call, in order, what their limits' votes come to: if none denies, all take, else none does.
 ///
-/// Nothing is taken either if memory lacks for one of them, or if a log is full: both are errors. Whatever the answer but for
-/// memory that lacks, what is later than now is set to now; where nothing is taken, memory that lacks for that is no error.
+/// Nothing is taken either if memory lacks for one of them, or if a log is full: both are errors. Whatever the answer
+/// but for memory that lacks, what is later than now is set to now; where nothing is taken, memory that lacks for that
+/// is no error.
 pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<JointVerdict, Error> {
     let verdict = JointVerdict::of(votes.iter().map(Vote::summary));
     let full = votes.iter().find_map(|vote| vote.outcome(verdict.allowed).err());

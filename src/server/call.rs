@@ -72,7 +72,8 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     /// # Safety
     ///
-    /// `ctx` and `arguments` must be those of a command that the server is calling, and `'a` must not outlive that call.
+    /// `ctx` and `arguments` must be those of a command that the server is calling, and `'a` must not outlive that
+    /// call.
     pub(super) unsafe fn new(
         api: &'static Api,
         ctx: *mut RedisModuleCtx,
@@ -93,15 +94,16 @@ impl<'a> Call<'a> {
         Some(unsafe { bytes(self.api, argument) })
     }
 
-    /// Opens the key that the argument at `index` names. One at a time: two handles of one key could change it under each other.
+    /// Opens the key that the argument at `index` names. One at a time: two handles of one key could change it under
+    /// each other.
     pub fn open(&mut self, index: usize, mode: Mode) -> Result<Key<'_>, Error> {
         let name = *self.arguments.get(index).ok_or(Error::WrongArity)?;
         // SAFETY: the context and the name live as long as the call, which the key can't outlive.
         Ok(unsafe { Key::open(self.api, self.ctx, name, mode) })
     }
 
-    /// Opens the keys that every `step`-th argument from `first` on names, each when it is asked for. Several are open at once, so an error
-    /// if two are the same key.
+    /// Opens the keys that every `step`-th argument from `first` on names, each when it is asked for. Several are open
+    /// at once, so an error if two are the same key.
     pub fn open_each(
         &mut self,
         first: usize,
@@ -117,14 +119,15 @@ impl<'a> Call<'a> {
                 return Err(Error::fixed(c"ERR the same key is named twice"));
             }
         }
-        // SAFETY: the context and the names live as long as the call, which the keys can't outlive, and no two handles are of one key.
+        // SAFETY: the context and the names live as long as the call, which the keys can't outlive, and no two handles
+        // are of one key.
         Ok(names().map(move |name| unsafe { Key::open(api, ctx, name, mode) }))
     }
 
     /// The time of the call in microseconds since the Unix epoch, by the server's clock.
     ///
-    /// From Redis 7.2 on it is the server's cached time, the same for all commands of a `MULTI` block or a script. Before,
-    /// it is the system's clock, so a command must ask once and keep the answer.
+    /// From Redis 7.2 on it is the server's cached time, the same for all commands of a `MULTI` block or a script.
+    /// Before, it is the system's clock, so a command must ask once and keep the answer.
     pub fn now(&self) -> i64 {
         match self.api.cached_microseconds {
             // SAFETY: it takes nothing, and may be called whenever a command is.

@@ -152,8 +152,8 @@ fn register_one(api: &Api, ctx: *mut RedisModuleCtx, command: &Command) -> Resul
         Access::NoKey => (0, 0, 0),
         _ => command.keys.first_last_step(),
     };
-    // SAFETY: the server passed this context for loading; the texts end with a NUL, and the entry point lives as long as
-    // the module.
+    // SAFETY: the server passed this context for loading; the texts end with a NUL, and the entry point lives as long
+    // as the module.
     if unsafe { (api.create_command)(ctx, name, command.entry_point.0, flags, first, last, step) } != OK {
         return Err("the name");
     }
@@ -252,7 +252,8 @@ fn key_spec(keys: Keys, access: Access) -> Option<RedisModuleCommandKeySpec> {
     })
 }
 
-/// Arguments as the server reads them, up to an element of zeros. What they point to besides is put into `nested`, and must be kept there.
+/// Arguments as the server reads them, up to an element of zeros. What they point to besides is put into `nested`, and
+/// must be kept there.
 fn arguments(list: &[Argument], nested: &mut Vec<Vec<RedisModuleCommandArg>>) -> Vec<RedisModuleCommandArg> {
     let mut read: Vec<_> = list.iter().map(|one| argument(one, nested)).collect();
     read.push(NO_ARGUMENT);

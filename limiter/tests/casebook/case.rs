@@ -88,7 +88,8 @@ const fn once() -> usize {
 }
 
 impl Case {
-    /// The limits of the one case that asks several at once, as it has them in words: keys, limits and windows. Each call costs 1.
+    /// The limits of the one case that asks several at once, as it has them in words: keys, limits and windows. Each
+    /// call costs 1.
     pub const SEVERAL: [(&str, &str, &str); 2] = [("{k}:second", "1", "1000ms"), ("{k}:minute", "2", "60000ms")];
 
     /// The moment at which a step begins, in µs since the Unix epoch.

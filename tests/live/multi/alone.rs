@@ -1,5 +1,5 @@
-//! Random calls against the commands that ask one limit, on copies of the same keys: each limit must be told what its own command is
-//! told, and both must hold the same bytes.
+//! Random calls against the commands that ask one limit, on copies of the same keys: each limit must be told what its
+//! own command is told, and both must hold the same bytes.
 
 use redis::Connection;
 

@@ -11,7 +11,8 @@ use crate::support::{
 
 const BOTH: &str = "{u}:a FIXED 3 36500d 1 {u}:b TOKENBUCKET 9 1/d 2 {u}:c SLIDINGLOG 9 36500d 1";
 
-/// The names of the commands in the append-only file, but for the choice of a database, which servers put here or there.
+/// The names of the commands in the append-only file, but for the choice of a database, which servers put here or
+/// there.
 fn commands_in_file(server: &Server) -> Vec<String> {
     let folder = fs::read_dir(server.folder().join("appendonlydir")).unwrap();
     let file = folder.map(|entry| entry.unwrap().path()).find(|path| path.to_string_lossy().ends_with(".incr.aof"));
