@@ -112,14 +112,14 @@ fn after(bytes: &[u8], call: &Call) -> Option<Vec<u8>> {
         }
         Stored::Concurrency(holders) => {
             holders::look(holders, now, call);
-            let decided = holders::decided(limit, window, bytes, now, call);
-            let released = holders::released(bytes, now, call);
+            let decided = holders::decided(bytes, &facts, now, call);
+            let released = holders::released(bytes, &facts, now, call);
             holders::left(bytes, call.one_of([decided, released, holders.seen_from(now)]).as_ref())
         }
         Stored::Leases(leases) => {
             leases::look(leases, now, call);
             let bucket = TokenBucket::new(limit, rate);
-            let leased = leases::leased(bucket, bytes, now, call);
+            let leased = leases::leased(bucket, bytes, &facts, now, call);
             let decided = leases::decided(bucket, bytes, now, call);
             let debited = leases::debited(bucket, bytes, now, call);
             let refunded = leases::refunded(bytes, now, call);

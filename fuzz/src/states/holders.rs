@@ -4,9 +4,10 @@
 use rl_limiter::concurrency::{MOST_HOLDERS, Plan, Request, State};
 use rl_limiter::layout::Stored;
 use rl_limiter::quantity::MAX_EXACT;
-use rl_limiter::{Concurrency, Cost, Decision, Limit, Micros, Name, Plan as _, RetryAfter, Window};
+use rl_limiter::{Concurrency, Cost, Decision, Micros, Name, Plan as _, RetryAfter, Window};
 
 use super::call::{Call, later};
+use super::facts::Facts;
 use super::{answer, changed};
 
 /// A place: whose, units, ttl and expiry.
@@ -19,7 +20,8 @@ pub fn look(holders: State<'_>, now: Micros, call: &Call) {
     answer::check(told, cost.get().max(1));
     let places = places(&holders, now);
     assert_eq!(holders.is_unused(now), places.is_empty());
-    assert!(holders.is_unused(holders.unused_at(now)));
+    // Until a call has written it, what is later than now stays so.
+    assert!(holders.seen_from(now).is_some() || holders.is_unused(holders.unused_at(now)));
     assert!(places.len() <= MOST_HOLDERS);
     for (_, units, ttl, expiry) in &places {
         assert!(*units <= MAX_EXACT && *expiry > now && *expiry <= Micros::MAX && expiry.get() - now.get() <= *ttl);
@@ -39,7 +41,8 @@ pub fn look(holders: State<'_>, now: Micros, call: &Call) {
 }
 
 /// Decides a call of a holder. What it would do.
-pub fn decided(limit: Limit, ttl: Window, bytes: &[u8], now: Micros, call: &Call) -> Option<Plan> {
+pub fn decided(bytes: &[u8], facts: &Facts, now: Micros, call: &Call) -> Option<Plan> {
+    let (limit, ttl) = (call.limit(facts), call.window(facts));
     let (limiter, holders) = (Concurrency::new(limit, ttl), read(bytes));
     let before = places(&holders, now);
     let mut fresh = [0; Name::LONGEST];
@@ -58,7 +61,11 @@ pub fn decided(limit: Limit, ttl: Window, bytes: &[u8], now: Micros, call: &Call
 
     let own = before.iter().position(|place| place.0 == request.holder.get());
     let Ok(outcome) = limiter.decide(Some(holders), now, request, most) else {
-        assert!(own.is_none() && before.len() >= most.min(MOST_HOLDERS), "there is room: {}", context());
+        assert!(
+            (own.is_none() || !facts.has_real_names) && before.len() >= most.min(MOST_HOLDERS),
+            "there is room: {}",
+            context()
+        );
         return holders.seen_from(now);
     };
     let told = outcome.decision;
@@ -67,6 +74,9 @@ pub fn decided(limit: Limit, ttl: Window, bytes: &[u8], now: Micros, call: &Call
         return None;
     }
 
+    if !facts.has_real_names {
+        return outcome.next;
+    }
     let mut expected = before.clone();
     let held = own.map(|index| expected.remove(index).1);
     let units = if told.allowed { Some(cost) } else { held };
@@ -94,11 +104,14 @@ pub fn decided(limit: Limit, ttl: Window, bytes: &[u8], now: Micros, call: &Call
 }
 
 /// Gives a place back. What it would do.
-pub fn released(bytes: &[u8], now: Micros, call: &Call) -> Option<Plan> {
+pub fn released(bytes: &[u8], facts: &Facts, now: Micros, call: &Call) -> Option<Plan> {
     let holders = read(bytes);
     let mut fresh = [0; Name::LONGEST];
     let holder = holder(&holders, call, &mut fresh);
     let (units, plan) = holders.release(now, holder);
+    if !facts.has_real_names {
+        return plan;
+    }
     let mut expected = places(&holders, now);
     let own = expected.iter().position(|place| place.0 == holder.get());
     let given = own.map_or(0, |index| expected.remove(index).1);

@@ -7,6 +7,7 @@ use rl_limiter::quantity::MAX_EXACT;
 use rl_limiter::{Cost, Decision, LimiterState as _, Micros, Name, Plan as _, RetryAfter, TokenBucket, token_bucket};
 
 use super::call::Call;
+use super::facts::Facts;
 use super::{answer, changed};
 
 /// A bucket as the commands load it.
@@ -86,7 +87,7 @@ pub fn decided(limiter: TokenBucket, bytes: &[u8], now: Micros, call: &Call) -> 
     if told.allowed && cost > Cost::ZERO {
         assert_eq!(told.remaining, looked.decision.remaining - cost.get(), "{}", context());
         assert!(outcome.next.is_some(), "what was taken is not stored: {}", context());
-        assert_eq!(after.decide(limiter, now, Cost::ONE).remaining, told.remaining, "{}", context());
+        assert_eq!(after.decide(limiter, now, Cost::ZERO).remaining, told.remaining, "{}", context());
     }
     check_all_there(leases, after, None, now);
 
@@ -105,7 +106,7 @@ pub fn decided(limiter: TokenBucket, bytes: &[u8], now: Micros, call: &Call) -> 
 }
 
 /// Hears a node. What it would do.
-pub fn leased(limiter: TokenBucket, bytes: &[u8], now: Micros, call: &Call) -> Option<Plan> {
+pub fn leased(limiter: TokenBucket, bytes: &[u8], facts: &Facts, now: Micros, call: &Call) -> Option<Plan> {
     let Bucket::Leased(leases) = Bucket::load(Some(bytes), now) else { return None };
     let names: Vec<&[u8]> = leases.leases(Micros::saturating(0)).map(|lease| lease.node).collect();
     let mut fresh = [0; Name::LONGEST];
@@ -128,6 +129,9 @@ pub fn leased(limiter: TokenBucket, bytes: &[u8], now: Micros, call: &Call) -> O
     assert!(nodes <= live.max(MAX_ROWS) as u64 && left_ms <= Ttl::MAX / 1_000, "{}", context());
 
     let left = left(bytes, outcome.next.as_ref(), now);
+    if !facts.has_real_names {
+        return outcome.next;
+    }
     let after = Bucket::load(left.as_deref(), now);
     let kept = match own {
         Some(row) if accepted => row.held.min(have.get()).min(want.get()),
