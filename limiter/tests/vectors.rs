@@ -34,7 +34,10 @@ fn the_files_are_what_the_models_reply() {
     let made: Vec<_> = all().into_iter().map(|(name, scenarios)| (name.to_owned(), render(&scenarios))).collect();
     if std::env::var_os("RL_BLESS").is_some() {
         for (name, text) in &made {
-            fs::write(folder().join(format!("{name}.json")), text).unwrap();
+            // As a whole, since other tests read it.
+            let (path, beside) = (folder().join(format!("{name}.json")), folder().join(format!("{name}.new")));
+            fs::write(&beside, text).unwrap();
+            fs::rename(beside, path).unwrap();
         }
     }
     let mut names: Vec<_> = made.iter().map(|(name, _)| name.clone()).collect();

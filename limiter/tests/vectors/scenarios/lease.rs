@@ -223,6 +223,20 @@ pub fn scenarios(book: &mut Book) {
         s.pass(3 * SECOND);
         s.calls(&["RL.PEEK k", "RL.TOKENBUCKET k 60 10 20"]);
     });
+    book.add(
+        "more in rows than the capacity, and a debt",
+        "nothing flows back before the rows end, however long the debt lasts",
+        |s| {
+            lease(s, "20 1", "a 1 0 12 1s MIN 12");
+            s.calls(&["RL.DEBIT k 8 1 8", "RL.PEEK k", "RL.TOKENBUCKET k 0 1"]);
+            s.pass(SECOND);
+            s.call("RL.PEEK k");
+            s.pass(16 * SECOND - 1);
+            s.call("RL.PEEK k 8");
+            s.pass(1);
+            s.call("RL.PEEK k");
+        },
+    );
     book.add("fractions beside leases", "thirds of a token are kept", |s| {
         s.call("RL.TOKENBUCKET k 5 1/3s 5");
         for seq in 1..=12 {
