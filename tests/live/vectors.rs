@@ -3,13 +3,16 @@
 #[path = "../../limiter/tests/vectors/file.rs"]
 mod file;
 
+use std::collections::BTreeSet;
+
 use redis::{Connection, RedisResult, Value};
+use redis_rl::command::TABLE;
 
 use self::file::{Reply, files};
 use crate::support::{Options, ask, send_words};
 
 /// What there was when this was written. It may grow.
-const STEPS: usize = 4_000;
+const STEPS: usize = 4_852;
 
 #[test]
 fn a_server_replies_as_the_vectors_say() {
@@ -32,6 +35,34 @@ fn a_server_replies_as_the_vectors_say() {
         }
         println!("RESP{protocol}: {steps} steps");
         assert!(steps >= STEPS, "{steps} steps");
+    }
+}
+
+/// What no client has to be equal to.
+const FOR_PEOPLE: [&str; 2] = ["RL.INSPECT", "RL.TOP"];
+
+#[test]
+fn the_vectors_call_every_command_and_have_each_kind_of_reply_to_it() {
+    let told: BTreeSet<(String, &str)> = files()
+        .into_iter()
+        .flat_map(|(_, book)| book)
+        .flat_map(|scenario| scenario.steps)
+        .map(|step| {
+            let kind = match &step.reply {
+                Reply::Error { .. } => "an error",
+                Reply::Integers(numbers) if numbers[0] == 0 => "integers that begin with 0",
+                Reply::Integers(_) | Reply::Integer(_) => "integers",
+                Reply::Null(()) => "null",
+            };
+            (step.call[0].clone(), kind)
+        })
+        .collect();
+    for command in &TABLE {
+        let name = command.name.to_string_lossy().to_uppercase();
+        for kind in ["an error", "integers"] {
+            let has = told.contains(&(name.clone(), kind));
+            assert!(has || FOR_PEOPLE.contains(&name.as_str()), "no vector has {kind} as the reply to {name}");
+        }
     }
 }
 
