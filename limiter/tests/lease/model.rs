@@ -320,7 +320,7 @@ impl Model {
             let then = looked.seen(now + millis * 1_000, params);
             then.rows.is_empty() && then.free == whole(params.capacity)
         });
-        let remaining = floor(&self.seen(now, params).free);
+        let remaining = floor(&self.free(now, params));
         Decision { allowed, limit: params.capacity, remaining, retry_after, reset: reset.min(MOST) }
     }
 

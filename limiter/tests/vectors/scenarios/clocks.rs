@@ -138,6 +138,22 @@ pub fn scenarios(book: &mut Book) {
             s.call(&format!("RL.PEEK {key} 5"));
         }
     });
+    book.add("a single unit while the clock is back", "a denied call moves it to now too", |s| {
+        for (command, policy) in CALLS {
+            let key = command.to_lowercase();
+            let policy = policy.replace("10", "1");
+            s.call(&format!("{command} {key} {policy}"));
+        }
+        s.step_back(20 * SECOND);
+        for _ in 0..4 {
+            for (command, policy) in CALLS {
+                let key = command.to_lowercase();
+                let policy = policy.replace("10", "1");
+                s.call(&format!("{command} {key} {policy}"));
+            }
+            s.pass(20 * SECOND);
+        }
+    });
     book.add("several limits while the clock is back", "each with a cost moves to now, whatever the others say", |s| {
         s.pass(30 * SECOND);
         s.call(

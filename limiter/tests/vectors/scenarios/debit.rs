@@ -13,6 +13,13 @@ pub fn scenarios(book: &mut Book) {
         s.pass(2 * SECOND);
         s.calls(&["RL.DEBIT k 10 1/3s 5", "RL.DEBIT k 10 1/3s 5", "RL.PEEK k 10"]);
     });
+    book.add("a unit more fits only when all of it is there", "not a microsecond earlier", |s| {
+        s.call("RL.DEBIT k 10 1/3s 20");
+        s.pass(3 * SECOND - 1);
+        s.call("RL.DEBIT k 10 1/3s 1");
+        s.pass(1);
+        s.calls(&["RL.DEBIT k 10 1/3s 1", "RL.DEBIT k 10 1/3s 1"]);
+    });
     book.add("if nothing fits nothing is written", "so the parameters are not remembered", |s| {
         s.calls(&["RL.DEBIT k 10 1 20", "RL.DEBIT k 10 7 1", "RL.PEEK k", "RL.DEBIT k 10 7 0", "RL.PEEK k"]);
         s.calls(&["RL.DEBIT l 0 1 5", "RL.PEEK l", "RL.DEBIT l 5 1 0", "RL.PEEK l"]);

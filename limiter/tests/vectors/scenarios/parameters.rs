@@ -142,6 +142,19 @@ pub fn scenarios(book: &mut Book) {
             s.wait_out("RL.TOKENBUCKET k 10 1/3s 5");
         },
     );
+    book.add(
+        "bucket, a part of a unit of another rate",
+        "rounded up, so that a unit is back a microsecond later and not earlier",
+        |s| {
+            s.call("RL.TOKENBUCKET k 10 1/3s 10");
+            s.pass(3 * SECOND + 1);
+            s.call("RL.TOKENBUCKET k 10 1/3s");
+            s.pass(7 * SECOND - 3);
+            s.call("RL.TOKENBUCKET k 10 1/7s 0");
+            s.pass(1);
+            s.calls(&["RL.TOKENBUCKET k 10 1/7s 0", "RL.TOKENBUCKET k 10 1/7s"]);
+        },
+    );
     book.add("bucket, fractions of another rate", "rounded against the caller by less than one unit", |s| {
         s.call("RL.TOKENBUCKET k 10 1/3s 10");
         s.pass(1_000_003);
