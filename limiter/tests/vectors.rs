@@ -1,5 +1,5 @@
-//! The conformance vectors in `vectors/`: made by the models of these tests, which know nothing of the crate but the types
-//! of some answers, and replayed on the crate. `RL_BLESS=1 cargo test -p rl-limiter --test vectors` writes the files.
+//! The conformance vectors in `vectors/`: made by the models of these tests, which know nothing of the crate but the
+//! types of some answers, and replayed on the crate. `RL_BLESS=1 cargo test -p rl-limiter --test vectors` writes them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "vectors/mod.rs"]

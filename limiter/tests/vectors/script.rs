@@ -85,7 +85,7 @@ impl Script {
         panic!("{}: {line} is never denied", self.scenario.name);
     }
 
-    /// A call; and if it is denied the same a millisecond before its wait ends, and when it ends. Whether it was denied.
+    /// A call; if it is denied the same a millisecond before its wait ends, and when it ends. Whether it was denied.
     pub fn wait_out(&mut self, line: &str) -> bool {
         let told = self.call(line);
         let Some(wait) = told.wait().filter(|_| !told.is_allowed()) else { return !told.is_allowed() };

@@ -1,4 +1,4 @@
-//! Anything to any key: every command, of kinds that take each other's keys over, with parameters from small to the largest.
+//! Anything to any key: every command, of kinds that take each other's keys over, with parameters up to the largest.
 
 use crate::book::script::{Book, MOST, Script, Told};
 use crate::sequence::Random;

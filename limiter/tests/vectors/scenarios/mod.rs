@@ -23,8 +23,11 @@ use std::thread;
 use super::file::Scenario;
 use super::script::Book;
 
+/// A file's name, and what adds its scenarios.
+type Theme = (&'static str, fn(&mut Book));
+
 /// All files, by name.
-const THEMES: [(&str, fn(&mut Book)); 16] = [
+const THEMES: [Theme; 16] = [
     ("fixed", fixed::scenarios),
     ("sliding", sliding::scenarios),
     ("slidinglog", log::scenarios),
