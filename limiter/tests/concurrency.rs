@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use rl_limiter::concurrency::{MOST_HOLDERS, Plan, Request, State};
 use rl_limiter::layout::{Stored, Unreadable};
-use rl_limiter::{Concurrency, Cost, Decision, Limit, Micros, Name, Plan as _, RetryAfter, TooManyHolders, Window};
+use rl_limiter::{
+    Concurrency, Cost, Decision, Limit, Micros, Name, Plan as _, RetryAfter, SlidingLog, TooManyHolders, Window,
+};
 
 use sequence::Random;
 
@@ -485,6 +487,32 @@ fn a_state_shrinks_when_most_have_gone_and_has_slots_as_long_as_names_are() {
         key.release(NOON, long);
     }
     assert!(key.bytes.len() <= ROWS + 25 * ROW, "{} bytes for short names", key.bytes.len());
+}
+
+/// A log whose window and entries happen to read as holders, if one does not look at what kind it is.
+#[test]
+fn holders_are_made_anew_over_what_another_kind_left() {
+    let window = 0x0302_0000 | 9;
+    let log = SlidingLog::new(Limit::new(MAX_EXACT).unwrap(), Window::from_micros(window).unwrap());
+    let mut bytes = Vec::new();
+    let mut now = NOON;
+    while bytes.len() < 376 {
+        let state = match Stored::read(&bytes) {
+            Ok(Stored::SlidingLog(state)) => Some(state),
+            _ => None,
+        };
+        let plan = log.decide(state, micros(now), Cost::new(777).unwrap(), 100).unwrap().next.unwrap();
+        if plan.fits() {
+            plan.carry_out(&mut bytes);
+        } else {
+            bytes = plan.make(&bytes);
+        }
+        now += 100_003;
+    }
+    now += window;
+    assert!(Stored::read(&bytes).unwrap().is_unused(micros(now)));
+    let plan = limiter(1, 30_000_000).decide(None, micros(now), request("a", 1, false), 9).unwrap().next.unwrap();
+    assert_eq!(plan.make(&bytes), plan.make(&[]));
 }
 
 /// States that somebody wrote by hand: calls stay within bounds, and leave a state.

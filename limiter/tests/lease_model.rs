@@ -40,13 +40,23 @@ struct Run {
     model: Model,
     params: Params,
     seq: u64,
+    last: Option<Said>,
 }
 
 impl Run {
     fn new(seed: u64, conditions: Conditions) -> Self {
         let mut random = Random::new(seed);
         let params = any_params(&mut random);
-        Self { random, conditions, now: NOON, subject: Subject::default(), model: Model::default(), params, seq: 0 }
+        Self {
+            random,
+            conditions,
+            now: NOON,
+            subject: Subject::default(),
+            model: Model::default(),
+            params,
+            seq: 0,
+            last: None,
+        }
     }
 
     fn step(&mut self) {
@@ -113,6 +123,12 @@ impl Run {
             ttl: self.random.pick(&[10_000, 10_000, 50_001, 1_000_000, 1_234_567, 3_600_000_000]),
             min: if self.random.one_in(2) { self.any_amount(most) } else { 0 },
         };
+        // Now and then the same wish again: a node may be put off once in a row only.
+        let said = match self.last.take().filter(|_| self.random.one_in(3)) {
+            Some(last) => Said { seq: self.seq.max(1), ..last },
+            None => said,
+        };
+        self.last = Some(said.clone());
         let ask = Ask {
             node: Name::new(&said.node).unwrap(),
             seq: Seq::new(said.seq).unwrap(),

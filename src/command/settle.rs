@@ -105,7 +105,7 @@ pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Resu
 /// is no error.
 pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<JointVerdict, Error> {
     let verdict = JointVerdict::of(votes.iter().map(Vote::summary));
-    let full = votes.iter().find_map(|vote| vote.outcome(verdict.allowed).err());
+    let full = votes.iter().enumerate().find_map(|(index, vote)| Some((index, vote.outcome(verdict.allowed).err()?)));
     let takes = verdict.allowed && full.is_none();
     let changes = || votes.iter().map(|vote| vote.outcome(takes).ok().and_then(|outcome| outcome.next));
 
@@ -120,7 +120,12 @@ pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<JointVerdict,
         }
     }
     done?;
-    full.map_or(Ok(verdict), |full| Err(log_is_full(full)))
+    full.map_or(Ok(verdict), |(index, full)| Err(in_limit(index)(log_is_full(full))))
+}
+
+/// An error of a call that asks several limits says which one it is about, counted as `index` in the reply is.
+pub fn in_limit(index: usize) -> impl FnOnce(Error) -> Error {
+    move |error| error.at(format_args!("limit {index}"))
 }
 
 /// The most entries that a log may have.

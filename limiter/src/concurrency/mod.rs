@@ -42,7 +42,7 @@ mod waiting;
 
 use self::waiting::end_of;
 use crate::decision::{Decision, Outcome, RetryAfter, millis};
-use crate::layout;
+use crate::layout::{self, Stored};
 use crate::limiter::Fact;
 use crate::page::{Page, Touched, u64_at};
 use crate::plan;
@@ -501,12 +501,14 @@ impl plan::Plan for Plan {
             Change::Renew { index, numbers } => (Some(index), Some(numbers)),
             Change::Release { index } => (Some(index), None),
         };
-        let old = State::read(bytes);
-        for (index, row) in old.iter().flat_map(|state| state.rows.iter()).enumerate() {
-            let place = Place::seen(row, self.now);
-            let numbers = if Some(index) == own { numbers } else { Some(place.numbers()) };
-            if let Some(numbers) = numbers.filter(|_| place.expiry > self.now) {
-                writer.push(place.holder, numbers);
+        // Of another kind, which was unused, nothing is kept.
+        if let Ok(Stored::Concurrency(old)) = Stored::read(bytes) {
+            for (index, row) in old.rows.iter().enumerate() {
+                let place = Place::seen(row, self.now);
+                let numbers = if Some(index) == own { numbers } else { Some(place.numbers()) };
+                if let Some(numbers) = numbers.filter(|_| place.expiry > self.now) {
+                    writer.push(place.holder, numbers);
+                }
             }
         }
         self.change.add_to(&mut writer);

@@ -131,7 +131,8 @@ impl<'a> State<'a> {
     /// Tells, for people, the remembered parameters and what is used by them, as names and facts.
     pub fn describe(&self, now: Micros, tell: &mut dyn FnMut(&'static str, Fact)) {
         self.bucket.describe(tell);
-        tell("outstanding", Fact::Units(self.leases(now).map(|lease| lease.row.held).sum::<u64>().min(MAX_EXACT)));
+        let outstanding = self.leases(now).map(|lease| lease.row.held).fold(0, u64::saturating_add);
+        tell("outstanding", Fact::Units(outstanding.min(MAX_EXACT)));
         tell("nodes", Fact::Units(self.leases(now).count() as u64));
     }
 

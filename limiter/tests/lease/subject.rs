@@ -12,6 +12,7 @@ pub struct Subject {
 }
 
 /// What a call does to the bytes.
+#[allow(clippy::large_enum_variant, reason = "one at a time")]
 enum Change {
     Bucket(token_bucket::State),
     Leases(Plan),
