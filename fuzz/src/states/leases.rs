@@ -197,6 +197,15 @@ pub fn leased(limiter: TokenBucket, bytes: &[u8], facts: &Facts, now: Micros, ca
     outcome.next
 }
 
+/// The first call, where nothing is in use any more.
+pub fn begun(limiter: TokenBucket, bytes: &[u8], now: Micros, call: &Call) {
+    let mut fresh = [0; Name::LONGEST];
+    let Some(seq) = Seq::new(1) else { return };
+    let node = call.name(&[], &mut fresh);
+    let ask = Ask { node, seq, have: call.have(), want: call.cost(), ttl: call.lease_ttl(), min: call.least() };
+    changed::over_unused(bytes, limiter.lease(None, now, &ask).next.as_ref());
+}
+
 /// Takes what is there and more. What it would do.
 pub fn debited(limiter: TokenBucket, bytes: &[u8], now: Micros, call: &Call) -> Option<Plan> {
     let Bucket::Leased(leases) = Bucket::load(Some(bytes), now) else { return None };
