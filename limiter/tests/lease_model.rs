@@ -9,6 +9,7 @@ mod model;
 #[path = "lease/random.rs"]
 mod random;
 #[path = "lease/subject.rs"]
+#[allow(dead_code)]
 mod subject;
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -58,6 +58,11 @@ impl Level {
         self.limiter.parts(self.limiter.capacity().get()).saturating_sub(self.spent)
     }
 
+    /// Whether so many tokens are free.
+    pub(crate) fn has_free(&self, tokens: u64) -> bool {
+        self.limiter.parts(tokens) <= self.free_parts()
+    }
+
     /// The tokens that are free, rounded down.
     pub(crate) fn free(&self) -> u64 {
         saturate(div_floor(self.free_parts(), u128::from(self.limiter.rate().micros())))
@@ -128,31 +133,69 @@ impl Level {
         self.advance(now);
     }
 
-    /// The microseconds until at most `most` parts are spent, if these rows are held until they expire and nothing else
-    /// happens. The rows must be all that have tokens out.
-    pub(crate) fn micros_until(mut self, most: u128, rows: &[Held]) -> u128 {
+    /// The microseconds until at most `most` parts are spent, if these rows are held until they expire, none before `first`, and nothing
+    /// else happens. The rows must be all that have tokens out.
+    pub(crate) fn micros_until(mut self, most: u128, first: Micros, rows: impl Iterator<Item = Held>) -> u128 {
         let began = self.at;
-        // Most waits end before most rows do.
-        let mut rows: BinaryHeap<Reverse<Held>> = rows.iter().copied().map(Reverse).collect();
-        loop {
-            let next = rows.pop();
-            if !self.stands_still() && self.floor() <= most {
-                let refilled = div_ceil(self.spent.saturating_sub(most), self.limiter.rate().units().into());
-                let reached = self.at + refilled;
-                if next.is_none_or(|Reverse(held)| reached <= held.until.get().into()) {
-                    return reached - began;
-                }
+        // Most waits end before any row does, and most of the others before most rows do.
+        if let Some(reached) = self.reaches(most, first.get().into()) {
+            return reached - began;
+        }
+        let mut rows: BinaryHeap<Reverse<Held>> = rows.map(Reverse).collect();
+        while let Some(Reverse(held)) = rows.pop() {
+            if let Some(reached) = self.reaches(most, held.until.get().into()) {
+                return reached - began;
             }
-            // Without rows nothing stands still, and the floor is 0.
-            let Some(Reverse(held)) = next else { return u128::MAX };
             self.advance(held.until);
             self.leave(held.tokens);
         }
+        // Without rows nothing stands still, and the floor is 0.
+        self.reaches(most, u128::MAX).map_or(u128::MAX, |reached| reached - began)
+    }
+
+    /// The microsecond at which at most `most` parts are spent, if that is so by `end` and no row expires before.
+    fn reaches(&self, most: u128, end: u128) -> Option<u128> {
+        let flows_back = self.spent.saturating_sub(most);
+        let reached = self.at + div_ceil(flows_back, self.limiter.rate().units().into());
+        let refills = !self.stands_still() && self.floor() <= most;
+        Some(reached).filter(|&reached| refills && reached <= end)
     }
 }
 
 /// Into how many parts time is cut, so that only rows in few of them need be sorted.
 const PARTS: usize = 64;
+/// So many rows are sorted without an allocation.
+const FEW: usize = 64;
+
+/// Rows in the order of their expiry.
+struct Sorted {
+    few: [Held; FEW],
+    count: usize,
+    /// All of them, if they are more than a few.
+    many: Vec<Held>,
+}
+
+impl Sorted {
+    fn of(mut rows: impl Iterator<Item = Held> + Clone) -> Self {
+        let all = rows.clone();
+        let none = Held { until: Micros::MAX, tokens: 0 };
+        let mut sorted = Self { few: [none; FEW], count: 0, many: Vec::new() };
+        for (slot, held) in sorted.few.iter_mut().zip(rows.by_ref()) {
+            *slot = held;
+            sorted.count += 1;
+        }
+        if sorted.count == FEW && rows.next().is_some() {
+            sorted.many = all.collect();
+        }
+        sorted.many.sort_unstable();
+        sorted.few.sort_unstable();
+        sorted
+    }
+
+    fn get(&self) -> &[Held] {
+        if self.many.is_empty() { self.few.get(..self.count).unwrap_or_default() } else { &self.many }
+    }
+}
 
 impl Level {
     /// The microseconds until nothing is spent, if these rows are held until they expire, the first at `first` and the last at `last`, and
@@ -175,7 +218,7 @@ impl Level {
             return of_now;
         }
         if self.stands_still() {
-            return self.micros_until(0, &rows.collect::<Vec<_>>());
+            return self.micros_until(0, first, rows);
         }
 
         let shift = (u64::BITS - last.since(first).leading_zeros()).saturating_sub(PARTS.ilog2());
@@ -202,10 +245,8 @@ impl Level {
         }
         let at_least = latest;
         let is_open = |part: usize| bounds.get(part).is_some_and(|&(_, most)| most > at_least);
-        let mut open: Vec<Held> = rows.filter(|held| is_open(part_of(held.until))).collect();
-        open.sort_unstable();
         let mut part = None;
-        for held in open {
+        for held in Sorted::of(rows.filter(|held| is_open(part_of(held.until)))).get() {
             let its = part_of(held.until);
             if part != Some(its) {
                 part = Some(its);
@@ -229,6 +270,17 @@ pub(crate) fn micros_until_unused(
 ) -> u128 {
     let of_rows = u128::from(last.since(now));
     if level.spent == 0 { of_rows } else { level.micros_until_unspent(first, last, rows).max(of_rows) }
+}
+
+/// The moments between which that is, without a look at the rows. A row expires at `last`, and none later.
+pub(crate) fn unused_within(level: Level, now: Micros, last: Micros) -> (Micros, Micros) {
+    let of_rows = u128::from(last.since(now));
+    let flows_back = |parts| div_ceil(parts, level.limiter.rate().units().into());
+    let of_now = flows_back(level.spent);
+    // What is spent when the last row expires is what is in rows then, or what is left of what is spent now.
+    let most_then = if level.stands_still() { level.spent } else { level.limiter.parts(level.outstanding) };
+    let latest = of_now.max(of_rows + flows_back(most_then));
+    (now.plus(saturate(of_now.max(of_rows))), now.plus(saturate(latest)))
 }
 
 /// The moment when that is.
