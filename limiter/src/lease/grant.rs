@@ -92,7 +92,7 @@ impl TokenBucket {
             Grant { tokens: 0, retry_after: RetryAfter::Never, put_off: false }
         } else {
             let own = Held { until, tokens: kept };
-            let wait = |most| level.micros_until(most, seen.first.min(until), seen.rows(at).chain([own]));
+            let wait = |most| level.micros_until(most, seen.rows(at).chain([own]));
             self.grant(level, asked, ask, nodes, was_put_off, wait)
         };
         level.grant(grant.tokens);

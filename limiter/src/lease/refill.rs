@@ -133,32 +133,34 @@ impl Level {
         self.advance(now);
     }
 
-    /// The microseconds until at most `most` parts are spent, if these rows are held until they expire, none before `first`, and nothing
-    /// else happens. The rows must be all that have tokens out.
-    pub(crate) fn micros_until(mut self, most: u128, first: Micros, rows: impl Iterator<Item = Held>) -> u128 {
+    /// The microseconds until at most `most` parts are spent, if these rows are held until they expire and nothing else
+    /// happens. The rows must be all that have tokens out.
+    pub(crate) fn micros_until(mut self, most: u128, rows: impl Iterator<Item = Held>) -> u128 {
         let began = self.at;
-        // Most waits end before any row does, and most of the others before most rows do.
-        if let Some(reached) = self.reaches(most, first.get().into()) {
-            return reached - began;
+        // Mostly no row is in the way.
+        if self.falls_to(most) {
+            return self.micros_to_fall_to(most);
         }
         let mut rows: BinaryHeap<Reverse<Held>> = rows.map(Reverse).collect();
         while let Some(Reverse(held)) = rows.pop() {
-            if let Some(reached) = self.reaches(most, held.until.get().into()) {
-                return reached - began;
-            }
             self.advance(held.until);
             self.leave(held.tokens);
+            if self.falls_to(most) {
+                return self.at - began + self.micros_to_fall_to(most);
+            }
         }
         // Without rows nothing stands still, and the floor is 0.
-        self.reaches(most, u128::MAX).map_or(u128::MAX, |reached| reached - began)
+        u128::MAX
     }
 
-    /// The microsecond at which at most `most` parts are spent, if that is so by `end` and no row expires before.
-    fn reaches(&self, most: u128, end: u128) -> Option<u128> {
-        let flows_back = self.spent.saturating_sub(most);
-        let reached = self.at + div_ceil(flows_back, self.limiter.rate().units().into());
-        let refills = !self.stands_still() && self.floor() <= most;
-        Some(reached).filter(|&reached| refills && reached <= end)
+    fn micros_to_fall_to(&self, most: u128) -> u128 {
+        div_ceil(self.spent.saturating_sub(most), self.limiter.rate().units().into())
+    }
+
+    /// Whether what is spent falls to so many parts even if no row expires. Then it does so at the same time if some do: a row that
+    /// expires only lets it fall further.
+    fn falls_to(&self, most: u128) -> bool {
+        !self.stands_still() && self.floor() <= most
     }
 }
 
@@ -218,7 +220,7 @@ impl Level {
             return of_now;
         }
         if self.stands_still() {
-            return self.micros_until(0, first, rows);
+            return self.micros_until(0, rows);
         }
 
         let shift = (u64::BITS - last.since(first).leading_zeros()).saturating_sub(PARTS.ilog2());

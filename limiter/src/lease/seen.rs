@@ -91,7 +91,7 @@ impl<'a> Seen<'a> {
 
     /// The microseconds from now until a level has at most so many parts spent.
     pub(crate) fn micros_until(&self, level: Level, most: u128) -> u128 {
-        if level.spent() <= most { 0 } else { level.micros_until(most, self.first, self.rows(None)) }
+        if level.spent() <= most { 0 } else { level.micros_until(most, self.rows(None)) }
     }
 
     /// The microseconds from now until a level and the rows can't be told from a missing bucket.
