@@ -50,7 +50,7 @@ fn row_1025_gets_nothing_until_a_row_and_a_token_are_free() {
         let told = lease(&mut subject, limiter, NOON, node, 1, 1, SECOND * if node == 7 { 3 } else { 9 });
         assert_eq!((told.holding, told.nodes), (1, node + 1));
     }
-    let mut late = |subject: &mut Subject, limiter, now, want| {
+    let late = |subject: &mut Subject, limiter, now, want| {
         let told = lease(subject, limiter, now, 9_999, 1, want, SECOND);
         (told.holding, told.free, told.outstanding, told.retry_after, told.ttl, told.nodes)
     };
