@@ -39,12 +39,32 @@ control() { callgrind_control --vgdb-prefix="$folder/vgdb" "$@" "$process" >/dev
 # load CALLS KEYS WORD...: makes the call so often, __rand_int__ being one of so many numbers of twelve digits.
 load() { redis-benchmark -p "$port" -c 1 -P 16 -r "$2" -n "$1" -q --csv "${@:3}" >/dev/null; }
 
+# feed CALLS KEYS WORD...: makes the call so often, on one key after the other; __rand_int__ is the key's number of twelve digits, and
+# __seq__ one that rises from call to call.
+feed() {
+    awk -v calls="$1" -v keys="$2" -v first="$(($(date +%s%N) / 1000))" -v line="${*:3}" 'BEGIN {
+        for (call = 0; call < calls; call++) {
+            words = line
+            gsub("__rand_int__", sprintf("%012d", call % keys), words)
+            gsub("__seq__", sprintf("%.0f", first + call), words)
+            count = split(words, word, " ")
+            printf "*%d\r\n", count
+            for (at = 1; at <= count; at++) printf "$%d\r\n%s\r\n", length(word[at]), word[at]
+        }
+    }' | redis-cli -p "$port" --pipe >/dev/null
+}
+
 # count CALLS KEYS WORD...: prints the instructions a call. What it counted stays in $folder/counted.
-count() {
+count() { counted load "$@"; }
+
+# counted MAKER CALLS KEYS WORD...: the same, MAKER being what makes the calls: load or feed.
+counted() {
+    local make=$1
+    shift
     control --instr=on
-    load 16 "${@:2}"
+    "$make" 16 "${@:2}"
     control --zero
-    load "$@"
+    "$make" "$@"
     control --dump
     control --instr=off
     local newest

@@ -13,7 +13,7 @@ mod numbers;
 
 use arbitrary::Arbitrary;
 use rl_limiter::layout::{State, Stored};
-use rl_limiter::{FixedWindow, LeakyBucket, SlidingLog, SlidingWindow, TokenBucket};
+use rl_limiter::{Concurrency, Fact, FixedWindow, LeakyBucket, SlidingLog, SlidingWindow, TokenBucket};
 
 pub use self::call::Call;
 use self::facts::Facts;
@@ -89,6 +89,15 @@ fn after(bytes: &[u8], call: &Call) -> Option<Vec<u8>> {
     let facts = Facts::of(&stored, bytes);
     let now = call.now(&facts);
     let (limit, window, rate) = (call.limit(&facts), call.window(&facts), call.rate(&facts));
+    stored.describe(now, &mut |name, fact| match fact {
+        Fact::Units(units) => assert!(units <= 1 << 60, "{units} {name}"),
+        Fact::Moment(_) | Fact::Window(_) | Fact::Rate(_) => {}
+    });
+    if stored.is_unused(now) {
+        log::begun(SlidingLog::new(limit, window), bytes, now, call);
+        holders::begun(Concurrency::new(limit, window), bytes, now, call);
+        leases::begun(TokenBucket::new(limit, rate), bytes, now, call);
+    }
     match stored {
         Stored::State(state) => {
             numbers::look(&state, &facts, now, call);

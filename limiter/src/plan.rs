@@ -23,4 +23,9 @@ pub trait Plan {
 
     /// The first moment at which the state that it has left, in these bytes, can't be told from a missing one.
     fn unused_at(&self, bytes: &[u8]) -> Micros;
+
+    /// Two moments between which that is, if they are known without a look at the bytes: often they are all that somebody must know.
+    fn unused_within(&self) -> Option<(Micros, Micros)> {
+        None
+    }
 }

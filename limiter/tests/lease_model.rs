@@ -9,6 +9,7 @@ mod model;
 #[path = "lease/random.rs"]
 mod random;
 #[path = "lease/subject.rs"]
+#[allow(dead_code)]
 mod subject;
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -113,10 +114,8 @@ impl Run {
         let most = params.capacity.max(1);
         self.seq += u64::from(!self.random.one_in(8));
         let said = Said {
-            node: vec![
-                b'a' + u8::try_from(self.random.below(4)).unwrap();
-                1 + usize::try_from(self.random.below(2)).unwrap()
-            ],
+            // Names of one word and of two: with the first of those the slots become longer.
+            node: vec![b'a' + u8::try_from(self.random.below(4)).unwrap(); self.random.pick(&[1, 1, 9])],
             seq: self.seq.max(1),
             have: self.any_amount(most),
             want: self.any_amount(most),

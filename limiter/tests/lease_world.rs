@@ -12,6 +12,7 @@ mod budget;
 #[path = "lease/random.rs"]
 mod random;
 #[path = "lease/subject.rs"]
+#[allow(dead_code)]
 mod subject;
 #[path = "lease/world.rs"]
 mod world;

@@ -56,16 +56,17 @@ fn told(stored: &Stored<'_>, now: Micros) -> Vec<(&'static str, Field)> {
 }
 
 /// The holder, its units, its ttl in ms and the time in ms at which its place ends.
-fn place(place: Place<'_>) -> (Vec<u8>, [i64; 3]) {
+fn place(place: Place<'_>) -> (Vec<u8>, Vec<i64>) {
     let numbers = [place.units, place.ttl.div_ceil(1_000), place.expiry.get() / 1_000];
-    (place.holder.to_vec(), numbers.map(reply::integer))
+    (place.holder.to_vec(), numbers.map(reply::integer).to_vec())
 }
 
-/// The node, the tokens that it may have, its ttl in ms and the time in ms at which they are forfeited.
-fn lease(lease: Lease<'_>) -> (Vec<u8>, [i64; 3]) {
+/// The node, the tokens that it may have, its ttl in ms, the time in ms at which they are forfeited, and the number of its last call.
+fn lease(lease: Lease<'_>) -> (Vec<u8>, Vec<i64>) {
     let row = lease.row;
-    let numbers = [row.held, row.ttl.div_ceil(1_000), row.expires.get() / 1_000];
-    (lease.node.to_vec(), numbers.map(reply::integer))
+    // A planted number may be more than a reply may say.
+    let numbers = [row.held, row.ttl.div_ceil(1_000), row.expires.get() / 1_000, row.seq.min(MAX_EXACT)];
+    (lease.node.to_vec(), numbers.map(reply::integer).to_vec())
 }
 
 fn field(fact: Fact) -> Field {

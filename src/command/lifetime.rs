@@ -12,14 +12,20 @@ const LEAST_SLACK: i64 = 1_000;
 /// The expiry, in milliseconds since the Unix epoch, for a state that will be unused at `unused_at`; `None` if the one
 /// that the key has is right: not before that moment, and past it by at most a quarter of the time until then, or by a second.
 pub fn moved_expiry(present: Option<i64>, unused_at: Micros, now: Micros) -> Option<i64> {
-    let earliest = millis_rounded_up(unused_at);
-    let left = (earliest - millis_rounded_up(now)).max(0);
-    let is_right = |expiry| earliest <= expiry && expiry - earliest <= LEAST_SLACK.max(left / 4);
-    if present.is_some_and(is_right) {
+    if is_right(present, (unused_at, unused_at), now) {
         return None;
     }
+    let earliest = millis_rounded_up(unused_at);
+    let left = (earliest - millis_rounded_up(now)).max(0);
     // Half of what is allowed, so that neither a little more use nor a little refill moves it at once.
     Some(earliest + LEAST_SLACK.max(left / 8))
+}
+
+/// Whether the expiry that a key has is right for a state that will be unused between two moments, at whichever of them.
+pub fn is_right(present: Option<i64>, (earliest, latest): (Micros, Micros), now: Micros) -> bool {
+    let earliest = millis_rounded_up(earliest);
+    let left = (earliest - millis_rounded_up(now)).max(0);
+    present.is_some_and(|expiry| millis_rounded_up(latest) <= expiry && expiry - earliest <= LEAST_SLACK.max(left / 4))
 }
 
 /// Below 2^62 microseconds, so below 2^53 milliseconds.
@@ -30,7 +36,7 @@ fn millis_rounded_up(moment: Micros) -> i64 {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::moved_expiry;
+    use super::{is_right, moved_expiry};
     use rl_limiter::Micros;
 
     const NOW: u64 = 1_800_000_000_000_001;
@@ -58,6 +64,19 @@ mod tests {
         for present in [unused_at, unused_at + 15_000] {
             assert_eq!(moved(Some(present), 60_000_000), None);
         }
+    }
+
+    #[test]
+    fn an_expiry_is_right_for_a_stretch_of_time_if_it_is_for_both_ends() {
+        let moment = |left: u64| Micros::new(NOW + left).unwrap();
+        for latest in [60_000_000, 60_000_001, 75_000_000, 200_000_000] {
+            for present in (1_800_000_059_000..1_800_000_090_000).step_by(499) {
+                let both = [60_000_000, latest].iter().all(|&left| moved(Some(present), left).is_none());
+                let told = is_right(Some(present), (moment(60_000_000), moment(latest)), moment(0));
+                assert_eq!(told, both, "{present}, {latest}");
+            }
+        }
+        assert!(!is_right(None, (moment(0), moment(0)), moment(0)));
     }
 
     #[test]

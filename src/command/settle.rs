@@ -34,20 +34,22 @@ pub fn decide_by_bucket(call: &mut Call<'_>, limiter: TokenBucket, cost: Cost) -
     let decision = {
         let mut slot = Slot::open(call, Mode::Change)?;
         let now = slot.now();
-        let (decision, change) = match slot.load_bucket()? {
+        match slot.load_bucket()? {
             Bucket::Plain(state) => {
                 let outcome = limiter.decide(state, now, cost);
-                (outcome.decision, outcome.next.map(|next| Change::Store(next.into())))
+                if let Some(next) = outcome.next {
+                    make(&mut slot, &Change::Store(next.into()), outcome.decision.allowed)?;
+                }
+                outcome.decision
             }
             Bucket::Leased(leases) => {
                 let outcome = leases.decide(limiter, now, cost);
-                (outcome.decision, outcome.next.map(Change::Leases))
+                if let Some(plan) = outcome.next {
+                    make(&mut slot, &Change::Leases(plan), outcome.decision.allowed)?;
+                }
+                outcome.decision
             }
-        };
-        if let Some(change) = change {
-            make(&mut slot, &change, decision.allowed)?;
         }
-        decision
     };
     reply::decision(call, Verdict::decided(call, KEY, TokenBucket::BY, cost, decision));
     Ok(())

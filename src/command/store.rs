@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use rl_limiter::layout::{State, Stored, Unreadable};
 use rl_limiter::{LimiterState, Micros, Plan, concurrency, lease, sliding_log, token_bucket};
 
-use super::lifetime::moved_expiry;
+use super::lifetime::{is_right, moved_expiry};
 use crate::server::{Call, Counter, Error, Key, Mode, RareLine, Value};
 
 /// The argument that names the key, or the first one.
@@ -207,8 +207,8 @@ impl<'a> Slot<'a> {
                 self.key.replicate_value(range.clone());
             }
             let present = self.key.expiry();
-            let unused_at = plan.unused_at(self.key.bytes());
-            if let Some(at) = moved_expiry(present, unused_at, self.now) {
+            let holds = plan.unused_within().is_some_and(|moments| is_right(present, moments, self.now));
+            if !holds && let Some(at) = moved_expiry(present, plan.unused_at(self.key.bytes()), self.now) {
                 self.key.set_expiry(at);
                 self.key.replicate_expiry(at);
             }

@@ -57,8 +57,8 @@ pub enum Field {
     Text(String),
     /// A list of pairs of integers.
     Pairs(Vec<[i64; 2]>),
-    /// A list of rows, each a name and three integers.
-    Rows(Vec<(Vec<u8>, [i64; 3])>),
+    /// A list of rows, each a name and integers.
+    Rows(Vec<(Vec<u8>, Vec<i64>)>),
 }
 
 /// One call of a command.
@@ -121,7 +121,11 @@ impl<'a> Call<'a> {
         }
         // SAFETY: the context and the names live as long as the call, which the keys can't outlive, and no two handles
         // are of one key.
-        Ok(names().map(move |name| unsafe { Key::open(api, ctx, name, mode) }))
+        let open = move |name| unsafe { Key::open(api, ctx, name, mode) };
+        // What has expired goes while no other key is open: other modules are told of it at once, and one that then
+        // deletes or replaces another of these keys would leave its handle with memory that is freed.
+        names().skip(1).map(open).for_each(drop);
+        Ok(names().map(open))
     }
 
     /// The time of the call in microseconds since the Unix epoch, by the server's clock.
@@ -161,7 +165,7 @@ impl<'a> Call<'a> {
                 Field::Integer(integer) => self.reply_integer(*integer),
                 Field::Text(text) => self.reply_text(text),
                 Field::Pairs(pairs) => self.reply_pairs(pairs),
-                Field::Rows(rows) => self.reply_rows(rows.iter().map(|(name, integers)| (name.as_slice(), *integers))),
+                Field::Rows(rows) => self.reply_rows(rows.iter().map(|(name, integers)| (name.as_slice(), integers))),
             }
         }
     }
@@ -185,13 +189,14 @@ impl<'a> Call<'a> {
         unsafe { (self.api.reply_with_string_buffer)(self.ctx, bytes.as_ptr().cast(), bytes.len()) };
     }
 
-    /// Replies with an array of rows, each a string of bytes and three integers.
-    pub fn reply_rows<'r>(&self, rows: impl ExactSizeIterator<Item = (&'r [u8], [i64; 3])>) {
+    /// Replies with an array of rows, each a string of bytes and integers.
+    pub fn reply_rows<'r>(&self, rows: impl ExactSizeIterator<Item = (&'r [u8], impl AsRef<[i64]>)>) {
         self.begin_array(rows.len());
         for (bytes, integers) in rows {
-            self.begin_array(4);
+            let integers = integers.as_ref();
+            self.begin_array(1 + integers.len());
             self.reply_bytes(bytes);
-            integers.into_iter().for_each(|integer| self.reply_integer(integer));
+            integers.iter().for_each(|&integer| self.reply_integer(integer));
         }
     }
 

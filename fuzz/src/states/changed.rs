@@ -15,6 +15,15 @@ pub fn left(bytes: &[u8], plan: Option<&impl Plan>, most: usize) -> Option<Vec<u
     Some(left)
 }
 
+/// What is made where there was nothing in use: of what is there still, nothing is kept.
+pub fn over_unused(bytes: &[u8], plan: Option<&impl Plan>) {
+    let Some(plan) = plan else { return };
+    assert!(!plan.fits(), "what is made anew has no bytes to fit in");
+    let made = plan.make(&[]);
+    assert!(Stored::read(&made).is_ok() && made.len() == plan.length());
+    assert_eq!(plan.make(bytes), made, "something of what was unused is kept");
+}
+
 /// Carried out in the bytes that there are. What is told as touched is all that changed: a replica gets no more.
 fn in_place(bytes: &[u8], plan: &impl Plan, most: usize) -> Vec<u8> {
     let mut changed = bytes.to_vec();

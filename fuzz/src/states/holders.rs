@@ -103,6 +103,15 @@ pub fn decided(bytes: &[u8], facts: &Facts, now: Micros, call: &Call) -> Option<
     outcome.next
 }
 
+/// The first call, where nothing is in use any more.
+pub fn begun(limiter: Concurrency, bytes: &[u8], now: Micros, call: &Call) {
+    let mut fresh = [0; Name::LONGEST];
+    let request = Request { holder: call.name(&[], &mut fresh), cost: call.cost(), renew_only: call.renews_only() };
+    if let Ok(outcome) = limiter.decide(None, now, request, call.entries.into()) {
+        changed::over_unused(bytes, outcome.next.as_ref());
+    }
+}
+
 /// Gives a place back. What it would do.
 pub fn released(bytes: &[u8], facts: &Facts, now: Micros, call: &Call) -> Option<Plan> {
     let holders = read(bytes);

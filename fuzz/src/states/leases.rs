@@ -94,6 +94,7 @@ pub fn decided(limiter: TokenBucket, bytes: &[u8], now: Micros, call: &Call) -> 
     if let RetryAfter::Millis(millis) = told.retry_after
         && !told.allowed
         && cost > Cost::ZERO
+        && is_true(bytes, leases)
     {
         let allowed_in = |millis: u64| {
             let now = in_millis(now, millis)?;
@@ -159,10 +160,11 @@ pub fn leased(limiter: TokenBucket, bytes: &[u8], facts: &Facts, now: Micros, ca
         assert_eq!(granted, 0, "{}", context());
     }
     check_all_there(leases, after, Some(node).filter(|_| accepted), now);
-    if limiter.capacity() > Cost::ZERO {
-        let is_within = u128::from(free) + u128::from(outstanding) <= limiter.capacity().get().into();
-        assert!(free == 0 || is_within, "more than the capacity: {}", context());
-    }
+    // A late call is answered by the remembered parameters.
+    let is_late = own.is_some() && !accepted;
+    let capacity = if is_late { leases.bucket().limiter().capacity() } else { limiter.capacity() };
+    let is_within = u128::from(free) + u128::from(outstanding) <= capacity.get().into();
+    assert!(free == 0 || is_within, "more than the capacity: {}", context());
     match retry_after {
         RetryAfter::Never => {
             assert!(limiter.capacity() == Cost::ZERO, "{}", context());
@@ -170,7 +172,10 @@ pub fn leased(limiter: TokenBucket, bytes: &[u8], facts: &Facts, now: Micros, ca
         RetryAfter::Millis(0) => {}
         RetryAfter::Millis(millis) => {
             assert_eq!(granted, 0, "{}", context());
-            if accepted && let Some(seq) = Seq::new(seq.get() + 1) {
+            if accepted
+                && is_true(bytes, leases)
+                && let Some(seq) = Seq::new(seq.get() + 1)
+            {
                 let granted_in = |millis: u64| {
                     let now = in_millis(now, millis)?;
                     // What is there, however little.
@@ -190,6 +195,15 @@ pub fn leased(limiter: TokenBucket, bytes: &[u8], facts: &Facts, now: Micros, ca
         }
     }
     outcome.next
+}
+
+/// The first call, where nothing is in use any more.
+pub fn begun(limiter: TokenBucket, bytes: &[u8], now: Micros, call: &Call) {
+    let mut fresh = [0; Name::LONGEST];
+    let Some(seq) = Seq::new(1) else { return };
+    let node = call.name(&[], &mut fresh);
+    let ask = Ask { node, seq, have: call.have(), want: call.cost(), ttl: call.lease_ttl(), min: call.least() };
+    changed::over_unused(bytes, limiter.lease(None, now, &ask).next.as_ref());
 }
 
 /// Takes what is there and more. What it would do.
@@ -243,6 +257,16 @@ pub fn left(bytes: &[u8], plan: Option<&Plan>, now: Micros) -> Option<Vec<u8>> {
         check_rule(in_place, in_place.bucket().limiter(), now);
     }
     Some(left)
+}
+
+/// Whether calls can have left this: no row had expired at the last call, and what is in rows is spent. A row that says else
+/// is a lie, which is gone as soon as the row is: then waits that were told before are wrong.
+fn is_true(bytes: &[u8], leases: State<'_>) -> bool {
+    let bucket = leases.bucket();
+    let held: u128 = leases.leases(bucket.last()).map(|lease| u128::from(lease.row.held)).sum();
+    let rows = bytes.get(52..54).map_or(0, |count| usize::from(u16::from_le_bytes([count[0], count[1]])));
+    let spent = bytes.get(36..52).and_then(|spent| spent.first_chunk()).map_or(0, |spent| u128::from_le_bytes(*spent));
+    leases.leases(bucket.last()).count() == rows && held <= spent / u128::from(bucket.limiter().rate().micros())
 }
 
 /// What is free and what is in rows are together at most the capacity.

@@ -32,6 +32,13 @@ pub fn decided(limiter: SlidingLog, log: State<'_>, now: Micros, call: &Call) ->
     outcome.next
 }
 
+/// The first call, where nothing is in use any more.
+pub fn begun(limiter: SlidingLog, bytes: &[u8], now: Micros, call: &Call) {
+    if let Ok(outcome) = limiter.decide(None, now, call.cost(), call.entries.into()) {
+        changed::over_unused(bytes, outcome.next.as_ref());
+    }
+}
+
 /// Gives back. What it would do.
 pub fn refunded(log: State<'_>, now: Micros, call: &Call) -> Option<Plan> {
     let plan = log.refund(now, call.cost(), call.age());

@@ -29,7 +29,7 @@ pub(super) fn end_of(
                 *count += 1;
             }
         }
-        let Some((part, left)) = (0..).zip(parts).find_map(|(part, (sum, count))| {
+        let Some((part, left)) = (0..).zip(&parts).find_map(|(part, &(sum, count))| {
             if units <= sum {
                 return Some((part, count));
             }

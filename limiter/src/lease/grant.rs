@@ -91,12 +91,9 @@ impl TokenBucket {
         } else if self.admits_nothing() {
             Grant { tokens: 0, retry_after: RetryAfter::Never, put_off: false }
         } else {
-            let rows = || {
-                let mut rows = seen.held(at);
-                rows.push(Held { until, tokens: kept });
-                rows
-            };
-            self.grant(level, asked, ask, nodes, was_put_off, rows)
+            let own = Held { until, tokens: kept };
+            let wait = |most| level.micros_until(most, seen.rows(at).chain([own]));
+            self.grant(level, asked, ask, nodes, was_put_off, wait)
         };
         level.grant(grant.tokens);
 
@@ -123,7 +120,7 @@ impl TokenBucket {
         Leased { answer, next: Some(seen.plan(level, own)) }
     }
 
-    /// What a node gets that asks for `asked` more tokens, at least one. `rows` are the live ones, its own among them.
+    /// What a node gets that asks for `asked` more tokens, at least one. `wait` tells the microseconds until at most so many parts are spent.
     fn grant(
         self,
         level: Level,
@@ -131,10 +128,10 @@ impl TokenBucket {
         ask: &Ask<'_>,
         nodes: usize,
         was_put_off: bool,
-        rows: impl Fn() -> Vec<Held>,
+        wait: impl Fn(u128) -> u128,
     ) -> Grant {
         let least = ask.min.get().min(asked);
-        let until = |tokens| self.most_spent_with(tokens).map(|most| level.micros_until(most, &rows()));
+        let until = |tokens| self.most_spent_with(tokens).map(&wait);
         if level.free() < least && !was_put_off {
             let wait = until(least).filter(|wait| *wait <= ask.ttl.as_micros().into());
             if let Some(wait) = wait {

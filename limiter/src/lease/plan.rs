@@ -1,6 +1,6 @@
 //! What a call does to a bucket with rows.
 
-use super::refill::{Level, unused_at};
+use super::refill::{Level, unused_at, unused_within};
 use super::row::{NUMBERS, Row};
 use super::seen::Seen;
 use super::state::{ROWS, State};
@@ -27,8 +27,18 @@ pub struct Plan {
     shape: Shape<NUMBERS>,
     /// Whether the rows have another shape.
     moves: bool,
-    /// What is spent then, and times between which all rows expire that are there then; `None` if that takes a look at them.
-    left: Option<(Level, Micros, Micros)>,
+    left: Left,
+}
+
+/// What is known about when the state that is left is unused.
+#[derive(Clone, Copy, Debug)]
+enum Left {
+    /// The moment.
+    At(Micros),
+    /// What is spent then, a moment before which no row expires, and when the last one does.
+    Of(Level, Micros, Micros),
+    /// Nothing without a look at the rows.
+    Unknown,
 }
 
 /// What becomes of the row of the node that called.
@@ -72,8 +82,16 @@ impl Plan {
             Own::Added { row, .. } | Own::Replaced(_, row) => Some((first.min(row.expires), last.max(row.expires))),
             Own::Removed(_) => None,
         };
-        let left = level.zip(span).map(|(level, (first, last))| (level, first, last));
+        let left = match (level, span) {
+            (Some(level), Some((first, last))) => Left::Of(level, first, last),
+            _ => Left::Unknown,
+        };
         Self { bucket, own, stamp: seen.stamp(), sweeps: seen.sweeps(), count, shape, moves: present.is_none(), left }
+    }
+
+    /// The same, and it is known when the state that it leaves is unused.
+    pub(crate) fn unused_at(self, at: Micros) -> Self {
+        Self { left: Left::At(at), ..self }
     }
 
     /// Changes the rows in place. From the last to the first, so that what a removal moves has been seen.
@@ -127,14 +145,21 @@ impl plan::Plan for Plan {
     }
 
     fn unused_at(&self, bytes: &[u8]) -> Micros {
-        match Stored::read(bytes) {
-            Ok(Stored::Leases(state)) => match self.left {
-                Some((level, first, last)) => {
-                    unused_at(level, self.bucket.last(), first, last, state.held(self.bucket.last()))
-                }
-                None => state.unused_at(),
-            },
+        match (Stored::read(bytes), self.left) {
+            (_, Left::At(at)) => at,
+            (Ok(Stored::Leases(state)), Left::Of(level, first, last)) => {
+                unused_at(level, self.bucket.last(), first, last, state.held(self.bucket.last()))
+            }
+            (Ok(Stored::Leases(state)), Left::Unknown) => state.unused_at(),
             _ => self.bucket.unused_at(),
+        }
+    }
+
+    fn unused_within(&self) -> Option<(Micros, Micros)> {
+        match self.left {
+            Left::At(at) => Some((at, at)),
+            Left::Of(level, _, last) if self.count > 0 => Some(unused_within(level, self.bucket.last(), last)),
+            _ => None,
         }
     }
 

@@ -58,6 +58,11 @@ impl Level {
         self.limiter.parts(self.limiter.capacity().get()).saturating_sub(self.spent)
     }
 
+    /// Whether so many tokens are free.
+    pub(crate) fn has_free(&self, tokens: u64) -> bool {
+        self.limiter.parts(tokens) <= self.free_parts()
+    }
+
     /// The tokens that are free, rounded down.
     pub(crate) fn free(&self) -> u64 {
         saturate(div_floor(self.free_parts(), u128::from(self.limiter.rate().micros())))
@@ -130,29 +135,69 @@ impl Level {
 
     /// The microseconds until at most `most` parts are spent, if these rows are held until they expire and nothing else
     /// happens. The rows must be all that have tokens out.
-    pub(crate) fn micros_until(mut self, most: u128, rows: &[Held]) -> u128 {
+    pub(crate) fn micros_until(mut self, most: u128, rows: impl Iterator<Item = Held>) -> u128 {
         let began = self.at;
-        // Most waits end before most rows do.
-        let mut rows: BinaryHeap<Reverse<Held>> = rows.iter().copied().map(Reverse).collect();
-        loop {
-            let next = rows.pop();
-            if !self.stands_still() && self.floor() <= most {
-                let refilled = div_ceil(self.spent.saturating_sub(most), self.limiter.rate().units().into());
-                let reached = self.at + refilled;
-                if next.is_none_or(|Reverse(held)| reached <= held.until.get().into()) {
-                    return reached - began;
-                }
-            }
-            // Without rows nothing stands still, and the floor is 0.
-            let Some(Reverse(held)) = next else { return u128::MAX };
+        // Mostly no row is in the way.
+        if self.falls_to(most) {
+            return self.micros_to_fall_to(most);
+        }
+        let mut rows: BinaryHeap<Reverse<Held>> = rows.map(Reverse).collect();
+        while let Some(Reverse(held)) = rows.pop() {
             self.advance(held.until);
             self.leave(held.tokens);
+            if self.falls_to(most) {
+                return self.at - began + self.micros_to_fall_to(most);
+            }
         }
+        // Without rows nothing stands still, and the floor is 0.
+        u128::MAX
+    }
+
+    fn micros_to_fall_to(&self, most: u128) -> u128 {
+        div_ceil(self.spent.saturating_sub(most), self.limiter.rate().units().into())
+    }
+
+    /// Whether what is spent falls to so many parts even if no row expires. Then it does so at the same time if some do: a row that
+    /// expires only lets it fall further.
+    fn falls_to(&self, most: u128) -> bool {
+        !self.stands_still() && self.floor() <= most
     }
 }
 
 /// Into how many parts time is cut, so that only rows in few of them need be sorted.
 const PARTS: usize = 64;
+/// So many rows are sorted without an allocation.
+const FEW: usize = 64;
+
+/// Rows in the order of their expiry.
+struct Sorted {
+    few: [Held; FEW],
+    count: usize,
+    /// All of them, if they are more than a few.
+    many: Vec<Held>,
+}
+
+impl Sorted {
+    fn of(mut rows: impl Iterator<Item = Held> + Clone) -> Self {
+        let all = rows.clone();
+        let none = Held { until: Micros::MAX, tokens: 0 };
+        let mut sorted = Self { few: [none; FEW], count: 0, many: Vec::new() };
+        for (slot, held) in sorted.few.iter_mut().zip(rows.by_ref()) {
+            *slot = held;
+            sorted.count += 1;
+        }
+        if sorted.count == FEW && rows.next().is_some() {
+            sorted.many = all.collect();
+        }
+        sorted.many.sort_unstable();
+        sorted.few.sort_unstable();
+        sorted
+    }
+
+    fn get(&self) -> &[Held] {
+        if self.many.is_empty() { self.few.get(..self.count).unwrap_or_default() } else { &self.many }
+    }
+}
 
 impl Level {
     /// The microseconds until nothing is spent, if these rows are held until they expire, the first at `first` and the last at `last`, and
@@ -172,7 +217,7 @@ impl Level {
         let flows_back = |tokens: u64| div_ceil(self.limiter.parts(tokens), units);
         let of_now = div_ceil(self.spent, units);
         if self.stands_still() {
-            return self.micros_until(0, &rows.collect::<Vec<_>>());
+            return self.micros_until(0, rows);
         }
         if since_now(last.get()) + flows_back(self.outstanding) <= of_now {
             return of_now;
@@ -202,10 +247,8 @@ impl Level {
         }
         let at_least = latest;
         let is_open = |part: usize| bounds.get(part).is_some_and(|&(_, most)| most > at_least);
-        let mut open: Vec<Held> = rows.filter(|held| is_open(part_of(held.until))).collect();
-        open.sort_unstable();
         let mut part = None;
-        for held in open {
+        for held in Sorted::of(rows.filter(|held| is_open(part_of(held.until)))).get() {
             let its = part_of(held.until);
             if part != Some(its) {
                 part = Some(its);
@@ -229,6 +272,17 @@ pub(crate) fn micros_until_unused(
 ) -> u128 {
     let of_rows = u128::from(last.since(now));
     if level.spent == 0 { of_rows } else { level.micros_until_unspent(first, last, rows).max(of_rows) }
+}
+
+/// The moments between which that is, without a look at the rows. A row expires at `last`, and none later.
+pub(crate) fn unused_within(level: Level, now: Micros, last: Micros) -> (Micros, Micros) {
+    let of_rows = u128::from(last.since(now));
+    let flows_back = |parts| div_ceil(parts, level.limiter.rate().units().into());
+    let of_now = flows_back(level.spent);
+    // What is spent when the last row expires is what is in rows then, or what is left of what is spent now.
+    let most_then = if level.stands_still() { level.spent } else { level.limiter.parts(level.outstanding) };
+    let latest = of_now.max(of_rows + flows_back(most_then));
+    (now.plus(saturate(of_now.max(of_rows))), now.plus(saturate(latest)))
 }
 
 /// The moment when that is.

@@ -8,7 +8,7 @@ use crate::decision::{Decision, RetryAfter, Taken};
 use crate::limiter::LimiterState;
 use crate::quantity::{Micros, Name};
 use crate::rows::Sought;
-use crate::token_bucket::{self, TokenBucket};
+use crate::token_bucket::{self, TokenBucket, saturate};
 
 /// What a call sees: the rows at its time, and the bucket.
 pub(crate) struct Seen<'a> {
@@ -80,8 +80,8 @@ impl<'a> Seen<'a> {
         level
     }
 
-    /// The live rows, all but that at `except`.
-    fn rows(&self, except: Option<usize>) -> impl Iterator<Item = Held> + Clone + use<'a> {
+    /// The live rows, all but that at `except`, in no order.
+    pub(crate) fn rows(&self, except: Option<usize>) -> impl Iterator<Item = Held> + Clone + use<'a> {
         let (stamp, now) = (self.stamp, self.now);
         let rows = self.state.into_iter().flat_map(|state| state.rows()).enumerate();
         rows.filter(move |(index, _)| Some(*index) != except)
@@ -89,16 +89,9 @@ impl<'a> Seen<'a> {
             .filter(move |held| held.until > now)
     }
 
-    /// The live rows, all but that at `except`.
-    pub(crate) fn held(&self, except: Option<usize>) -> Vec<Held> {
-        let mut held = Vec::with_capacity(self.live + 1);
-        held.extend(self.rows(except));
-        held
-    }
-
     /// The microseconds from now until a level has at most so many parts spent.
     pub(crate) fn micros_until(&self, level: Level, most: u128) -> u128 {
-        if level.spent() <= most { 0 } else { level.micros_until(most, &self.held(None)) }
+        if level.spent() <= most { 0 } else { level.micros_until(most, self.rows(None)) }
     }
 
     /// The microseconds from now until a level and the rows can't be told from a missing bucket.
@@ -124,7 +117,7 @@ impl<'a> Seen<'a> {
         let limiter = level.limiter();
         let capacity = limiter.capacity().get();
         let (full, wanted) = (limiter.parts(capacity), limiter.parts(asked));
-        let allowed = wanted <= level.free_parts();
+        let allowed = level.has_free(asked);
         let retry_after = if allowed {
             RetryAfter::Millis(0)
         } else if asked > capacity {
@@ -149,8 +142,9 @@ impl<'a> Seen<'a> {
     /// Takes units of a level, which must be free.
     pub(crate) fn take(&self, mut level: Level, units: u64) -> Taken<Plan> {
         level.take(level.limiter().parts(units));
-        let reset_after = millis(self.micros_until_level_unused(level));
-        Taken { next: self.plan(level, Own::Untouched), reset_after }
+        let until_unused = self.micros_until_level_unused(level);
+        let next = self.plan(level, Own::Untouched).unused_at(self.now.plus(saturate(until_unused)));
+        Taken { next, reset_after: millis(until_unused) }
     }
 
     /// What to do to leave this level of a bucket, and that of the caller's row.

@@ -15,7 +15,7 @@ use super::plan::{Own, Plan};
 use super::refill::Held;
 use super::row::{NUMBERS, Row};
 use super::seen::Seen;
-use crate::decision::{Decision, Outcome, Taken};
+use crate::decision::{Decision, Outcome, RetryAfter, Taken};
 use crate::layout;
 use crate::limiter::{Fact, LimiterState};
 use crate::page::u64_at;
@@ -131,9 +131,11 @@ impl<'a> State<'a> {
     /// Tells, for people, the remembered parameters and what is used by them, as names and facts.
     pub fn describe(&self, now: Micros, tell: &mut dyn FnMut(&'static str, Fact)) {
         self.bucket.describe(tell);
-        let outstanding = self.leases(now).map(|lease| lease.row.held).fold(0, u64::saturating_add);
+        let (outstanding, nodes) = self
+            .leases(now)
+            .fold((0_u64, 0), |(outstanding, nodes), lease| (outstanding.saturating_add(lease.row.held), nodes + 1));
         tell("outstanding", Fact::Units(outstanding.min(MAX_EXACT)));
-        tell("nodes", Fact::Units(self.leases(now).count() as u64));
+        tell("nodes", Fact::Units(nodes));
     }
 
     /// The answer that a call of `cost` with the remembered parameters would get.
@@ -166,12 +168,20 @@ impl<'a> State<'a> {
     pub fn decide(&self, limiter: TokenBucket, now: Micros, cost: Cost) -> Outcome<Plan> {
         let seen = Seen::of(Some(*self), now, None);
         let level = seen.level(limiter);
-        let answer = seen.answer(level, cost.get().max(1));
-        match cost.get() {
-            0 => Outcome { decision: answer, next: None },
-            units if answer.allowed => answer.having_taken(units, seen.take(level, units)),
-            _ => Outcome { decision: answer, next: seen.set_back() },
+        let units = cost.get();
+        if units == 0 || !level.has_free(units) {
+            let next = if units > 0 { seen.set_back() } else { None };
+            return Outcome { decision: seen.answer(level, units.max(1)), next };
         }
+        let Taken { next, reset_after } = seen.take(level, units);
+        let decision = Decision {
+            allowed: true,
+            limit: limiter.capacity().get(),
+            remaining: level.free() - units,
+            retry_after: RetryAfter::Millis(0),
+            reset_after,
+        };
+        Outcome { decision, next: Some(next) }
     }
 
     /// See [`TokenBucket::debit`].

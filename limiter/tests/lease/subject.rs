@@ -100,6 +100,13 @@ impl Subject {
         state.leases(state.bucket().last()).map(|lease| lease.row.expires).collect()
     }
 
+    /// The parts that were spent at the last call, and each row's expiry and tokens.
+    pub fn spent_and_rows(&self) -> (u128, Vec<(u64, u64)>) {
+        let state = self.state().unwrap();
+        let rows = state.leases(state.bucket().last());
+        (state.bucket().spent(), rows.map(|lease| (lease.row.expires.get(), lease.row.held)).collect())
+    }
+
     /// `DEL`
     pub fn forget(&mut self) {
         *self = Self::default();
@@ -138,19 +145,23 @@ impl Subject {
                 for range in touched.ranges() {
                     replica[range.clone()].copy_from_slice(&bytes[range.clone()]);
                 }
-                told = Some(plan.unused_at(bytes));
+                told = Some((plan.unused_at(bytes), plan.unused_within()));
             }
             Some(Change::Leases(plan)) => {
                 let made = plan.make(self.bytes.as_deref().unwrap_or_default());
                 assert_eq!(made.len(), plan.length());
                 assert!(Stored::has_length(made.len()));
-                told = Some(plan.unused_at(&made));
+                told = Some((plan.unused_at(&made), plan.unused_within()));
                 (self.bytes, self.replica) = (Some(made.clone()), Some(made));
             }
         }
         assert!(self.bytes == self.replica, "what was touched is not all that changed");
-        if let Some(told) = told {
-            assert_eq!(self.unused_at(), Some(told), "the plan and the state differ about when it is unused");
+        if let Some((at, within)) = told {
+            assert_eq!(self.unused_at(), Some(at), "the plan and the state differ about when it is unused");
+            assert!(
+                within.is_none_or(|(earliest, latest)| earliest <= at && at <= latest),
+                "{at:?} is not in {within:?}"
+            );
         }
     }
 }

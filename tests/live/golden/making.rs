@@ -79,6 +79,22 @@ fn fill_first(server: &mut Server, redis: &mut Connection) {
         ask::<Value>(redis, line);
         server.clock().advance(1_000_003);
     }
+    for line in [
+        "RL.LEASE leased 100 1/h a 1 0 40 1h",
+        "RL.LEASE leased 100 1/h bb 5 0 40 59m MIN 9",
+        "RL.TOKENBUCKET leased 100 1/h 7",
+        "RL.LEASE leased:put-off 10 1/m a 1 0 9 1h",
+        "RL.DEBIT leased:put-off 10 1/m 5",
+        "RL.LEASE leased:put-off 10 1/m a-node-with-a-name-of-45-bytes-as-hosts-have-- 9007199254740990 0 9 1h MIN 3",
+        "RL.LEASE leased:in-debt 9007199254740991 1000/36500d a 1 0 9007199254740991 50m",
+        "RL.DEBIT leased:in-debt 9007199254740991 1000/36500d 9007199254740991",
+        "RL.LEASE leased:changed 50 1/h a 1 0 40 58m MIN 40",
+        "RL.LEASE leased:expired 50 1/30m a 1 0 10 1s",
+        "RL.LEASE leased:given-back 50 1/30m a 1 0 10 1h",
+    ] {
+        ask::<Value>(redis, line);
+        server.clock().advance(1_000_003);
+    }
     for holder in 0..40 {
         ask::<Value>(
             redis,
@@ -108,6 +124,9 @@ fn fill_second(server: &mut Server, redis: &mut Connection) -> i64 {
         "RL.RELEASE holders:many holder-39",
         "RL.CONCURRENT holders:many 1000 2d holder-5 2 XX",
         "RL.CONCURRENT holders 10 2d bb 30",
+        "RL.LEASE leased:changed 30 1/m b 1 0 9 1h",
+        "RL.LEASE leased:given-back 50 1/30m a 2 4 0 1h",
+        "RL.REFUND leased 3",
     ] {
         ask::<Value>(redis, line);
     }
@@ -139,11 +158,30 @@ fn fill_second(server: &mut Server, redis: &mut Connection) -> i64 {
     }
     // The next window of two hours.
     server.clock().set(NOON + 4 * HOUR);
-    for line in
-        ["RL.SLIDING sliding 10 2h 2", "RL.SLIDING sliding:changed 8 90m 1", "RL.TOKENBUCKET unused 1000 1000 500"]
-    {
+    for line in [
+        "RL.SLIDING sliding 10 2h 2",
+        "RL.SLIDING sliding:changed 8 90m 1",
+        "RL.LEASE leased 100 1/h a 2 0 30 1h",
+        "RL.LEASE leased 100 1/h c 1 0 30 30m MIN 9",
+        "RL.DEBIT leased:put-off 10 1/m 13",
+        "RL.LEASE leased:put-off 10 1/m a-node-with-a-name-of-45-bytes-as-hosts-have-- 9007199254740990 0 9 1h MIN 3",
+        "RL.LEASE leased:in-debt 9007199254740991 1000/36500d b 1 0 9007199254740991 50m",
+        "RL.LEASE leased:changed 30 1/m b 2 0 20 1h MIN 20",
+        "RL.TOKENBUCKET leased:changed 15 1/m 0",
+        "RL.LEASE leased:changed 15 1/m c 1 0 5 1h",
+        "RL.LEASE leased:given-back 50 1/30m b 1 0 12 40m",
+        "RL.LEASE leased:given-back 50 1/30m b 2 9 4 40m",
+        "RL.LEASE leased:holds-nothing 50 1/h a 1 0 5 10m",
+        "RL.TOKENBUCKET leased:holds-nothing 50 1/h 45",
+        "RL.LEASE leased:holds-nothing 50 1/h a 2 0 5 10m",
+    ] {
         ask::<Value>(redis, line);
     }
+    for node in 0..40 {
+        let seconds = 3_600 - node % 7;
+        ask::<Value>(redis, &format!("RL.LEASE leased:many 100000 1/s node-{node} 1 0 {} {seconds}", 1 + node * 3));
+    }
+    ask::<Value>(redis, "RL.TOKENBUCKET unused 1000 1000 500");
     // By then the last one is unused, and not collected yet.
     let saved_at = NOON + 4 * HOUR + SECOND;
     server.clock().set(saved_at);
@@ -213,6 +251,18 @@ fn answer(server: &mut Server, redis: &mut Connection, saved_at: i64) -> Answers
         "RL.CONCURRENT holders:many 700 1d another-holder 30",
         "RL.CONCURRENT holders:many 900 1d holder-12 100",
         "RL.RELEASE holders:many holder-13",
+        "RL.LEASE leased 100 1/h a 2 0 9 1h",
+        "RL.LEASE leased 100 1/h a 3 5 20 1h",
+        "RL.TOKENBUCKET leased 90 1/h 2",
+        "RL.TOKENBUCKET leased 90 1/h 90",
+        "RL.LEASE leased:put-off 10 1/m b 1 0 4 1h",
+        "RL.LEASE leased:put-off 10 1/m a-node-with-a-name-of-45-bytes-as-hosts-have-- 9007199254740991 0 9 1h MIN 3",
+        "RL.REFUND leased:in-debt 9007199254740991",
+        "RL.LEASE leased:changed 15 1/m b 3 18 3 1h",
+        "RL.TOKENBUCKET leased:expired 50 1/30m 1",
+        "RL.LEASE leased:many 100000 1/s node-12 2 9 0 1h",
+        "RL.LEASE leased:many 100000 1/s node-12 3 0 7 10ms",
+        "RL.DEBIT leased:many 100000 1/s 500",
     ] {
         answers.ask(redis, line);
     }

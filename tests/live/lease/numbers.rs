@@ -1,5 +1,7 @@
 //! What calls are answered, worked out by hand.
 
+use redis::Value;
+
 use super::lease;
 use crate::support::{Options, SECOND, Server, ask, decide, digest, error};
 
@@ -111,6 +113,22 @@ fn ahead_a_row_is_gone_and_comes_not_back() {
     assert_eq!(lease(&mut redis, "k 10 1 b 1 0 4 1s"), [4, 6, 4, 0, 1_000, 1]);
     server.clock().advance(-100 * SECOND);
     assert_eq!(lease(&mut redis, "k 10 1 a 2 5 5 1s"), [2, 4, 6, 0, 1_000, 2], "what a has counts as 0: ⌈6 / 4⌉");
+}
+
+#[test]
+fn inspect_tells_what_each_node_holds() {
+    let mut server = Options::new().with_clock().start();
+    let mut redis = server.connect();
+    let now = server.clock().now() / 1_000;
+    lease(&mut redis, "k 100 1 a 7 0 4 1s");
+    lease(&mut redis, "k 100 1 b 9007199254740991 0 5 2500ms");
+    let told: Vec<Value> = ask(&mut redis, "RL.INSPECT k");
+    let at = told.iter().position(|field| *field == Value::BulkString(b"leases".to_vec())).unwrap();
+    // node, tokens, ttl in ms, end in ms, number of the call
+    let mut rows: Vec<(String, i64, i64, i64, i64)> = redis::from_redis_value(told[at + 1].clone()).unwrap();
+    rows.sort();
+    let expected = [("a".into(), 4, 1_000, now + 1_000, 7), ("b".into(), 5, 2_500, now + 2_500, 9_007_199_254_740_991)];
+    assert_eq!(rows, expected);
 }
 
 #[test]
