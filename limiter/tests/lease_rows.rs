@@ -50,7 +50,7 @@ fn row_1025_gets_nothing_until_a_row_and_a_token_are_free() {
         let told = lease(&mut subject, limiter, NOON, node, 1, 1, SECOND * if node == 7 { 3 } else { 9 });
         assert_eq!((told.holding, told.nodes), (1, node + 1));
     }
-    let mut late = |subject: &mut Subject, limiter, now, want| {
+    let late = |subject: &mut Subject, limiter, now, want| {
         let told = lease(subject, limiter, now, 9_999, 1, want, SECOND);
         (told.holding, told.free, told.outstanding, told.retry_after, told.ttl, told.nodes)
     };
@@ -70,6 +70,25 @@ fn row_1025_gets_nothing_until_a_row_and_a_token_are_free() {
     let gone = lease(&mut subject, limiter, NOON, 6, 2, 0, SECOND);
     assert_eq!((gone.nodes, gone.ttl), (1_023, 0));
     assert_eq!(late(&mut subject, limiter, NOON, 1).5, 1_024, "a row is free");
+}
+
+#[test]
+fn who_leaves_is_gone_and_so_are_the_expired() {
+    let limiter = bucket(1_000, 1, SECOND);
+    for leaving in 3..10 {
+        let mut subject = Subject::default();
+        for node in 0..10 {
+            lease(&mut subject, limiter, NOON, node, 5, node + 1, if node < 3 { 10_000 } else { SECOND });
+        }
+        let later = NOON + 20_000;
+        let told = lease(&mut subject, limiter, later, leaving, 6, 0, SECOND);
+        assert_eq!((told.holding, told.nodes, told.outstanding), (0, 6, 49 - (leaving + 1)));
+        let mut held: Vec<_> = subject.spent_and_rows().1.into_iter().map(|(_, held)| held).collect();
+        held.sort_unstable();
+        let expected: Vec<_> = (3..10).filter(|&node| node != leaving).map(|node| node + 1).collect();
+        assert_eq!(held, expected);
+        assert_eq!(lease(&mut subject, limiter, later, leaving, 1, 2, SECOND).holding, 2, "its row is a new one");
+    }
 }
 
 /// The parts that are spent at a time, by what was at another, rows being forfeited as they expire.

@@ -11,7 +11,8 @@ pub struct Subject {
     replica: Option<Vec<u8>>,
 }
 
-/// What a call does to the bytes.
+/// What a call does to the bytes. There is one at a time.
+#[allow(clippy::large_enum_variant)]
 enum Change {
     Bucket(token_bucket::State),
     Leases(Plan),
