@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "lease/random.rs"]
+#[allow(dead_code)]
 mod random;
 
 use random::Random;

@@ -10,7 +10,7 @@ mod subject;
 
 use random::Random;
 use rl_limiter::lease::{Answer, Ask, Seq, Ttl};
-use rl_limiter::{Capacity, Cost, Micros, Name, Rate, RetryAfter, TokenBucket};
+use rl_limiter::{Age, Capacity, Cost, Micros, Name, Rate, RetryAfter, TokenBucket};
 use subject::Subject;
 
 const NOON: u64 = 1_796_040_000_000_000;
@@ -70,6 +70,80 @@ fn row_1025_gets_nothing_until_a_row_and_a_token_are_free() {
     let gone = lease(&mut subject, limiter, NOON, 6, 2, 0, SECOND);
     assert_eq!((gone.nodes, gone.ttl), (1_023, 0));
     assert_eq!(late(&mut subject, limiter, NOON, 1).5, 1_024, "a row is free");
+}
+
+#[test]
+fn who_leaves_is_gone_and_so_are_the_expired() {
+    let limiter = bucket(1_000, 1, SECOND);
+    for leaving in 3..10 {
+        let mut subject = Subject::default();
+        for node in 0..10 {
+            lease(&mut subject, limiter, NOON, node, 5, node + 1, if node < 3 { 10_000 } else { SECOND });
+        }
+        let later = NOON + 20_000;
+        let told = lease(&mut subject, limiter, later, leaving, 6, 0, SECOND);
+        assert_eq!((told.holding, told.nodes, told.outstanding), (0, 6, 49 - (leaving + 1)));
+        let mut held: Vec<_> = subject.spent_and_rows().1.into_iter().map(|(_, held)| held).collect();
+        held.sort_unstable();
+        let expected: Vec<_> = (3..10).filter(|&node| node != leaving).map(|node| node + 1).collect();
+        assert_eq!(held, expected);
+        assert_eq!(lease(&mut subject, limiter, later, leaving, 1, 2, SECOND).holding, 2, "its row is a new one");
+    }
+}
+
+type Call = fn(&mut Subject, TokenBucket, u64);
+
+/// Whatever the answer, a call that is no mere look finds that the clock went back, and rows end by their ttl from there.
+#[test]
+fn a_call_that_changes_nothing_else_sets_back() {
+    let limiter = bucket(10, 1, SECOND);
+    let back = NOON - 100 * SECOND;
+    let calls: [(&str, Call); 7] = [
+        ("nothing", |_, _, _| ()),
+        ("cost 0", |subject, limiter, now| {
+            subject.take(limiter, micros(now), Cost::ZERO);
+        }),
+        ("denied", |subject, limiter, now| {
+            subject.take(limiter, micros(now), Cost::ONE);
+        }),
+        ("repeated", |subject, limiter, now| {
+            lease(subject, limiter, now, 1, 1, 5, 4 * SECOND);
+        }),
+        ("no row", |subject, limiter, now| {
+            lease(subject, limiter, now, 2, 1, 0, 4 * SECOND);
+        }),
+        ("fits not", |subject, limiter, now| {
+            subject.debit(limiter, micros(now), Cost::ONE);
+        }),
+        ("gives nothing", |subject, _, now| {
+            subject.refund(micros(now), Cost::ONE, age(10 * SECOND));
+        }),
+    ];
+    for (index, (what, call)) in calls.into_iter().enumerate() {
+        let mut subject = Subject::default();
+        lease(&mut subject, limiter, NOON, 1, 1, 5, 4 * SECOND);
+        subject.debit(limiter, micros(NOON), cost(15));
+        call(&mut subject, limiter, back);
+        let end = if index < 2 { NOON } else { back } + 4 * SECOND;
+        assert_eq!(subject.expiries(), [micros(end)], "{what}");
+    }
+}
+
+/// What was taken so long ago has flowed back by itself.
+#[test]
+fn a_refund_heeds_its_age() {
+    let limiter = bucket(10, 1, SECOND);
+    for (seconds, remaining) in [(0, 3), (2, 1), (3, 0), (9, 0)] {
+        let mut subject = Subject::default();
+        lease(&mut subject, limiter, NOON, 1, 1, 4, 4 * SECOND);
+        subject.take(limiter, micros(NOON), cost(6));
+        let told = subject.refund(micros(NOON), cost(3), age(seconds * SECOND)).unwrap();
+        assert_eq!(told.remaining, remaining, "{seconds} s ago");
+    }
+}
+
+fn age(micros: u64) -> Age {
+    Age::from_micros(micros).unwrap()
 }
 
 /// The parts that are spent at a time, by what was at another, rows being forfeited as they expire.

@@ -9,6 +9,7 @@
 #[path = "lease/budget.rs"]
 mod budget;
 #[path = "lease/random.rs"]
+#[allow(dead_code)]
 mod random;
 
 use std::collections::VecDeque;

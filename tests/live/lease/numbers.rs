@@ -131,6 +131,23 @@ fn inspect_tells_what_each_node_holds() {
     assert_eq!(rows, expected);
 }
 
+/// Casebook RC-208: of a small limit the one node that is busy gets all.
+#[test]
+fn a_small_limit_is_not_left_where_nobody_calls() {
+    let server = Options::new().with_clock().start();
+    let mut redis = server.connect();
+    for node in ["a", "b", "c"] {
+        assert_eq!(lease(&mut redis, &format!("k 3 3/1s {node} 1 0 1 1s"))[0], 1);
+        assert_eq!(lease(&mut redis, &format!("k 3 3/1s {node} 2 1 0 1s"))[1], 3, "an idle one gives back");
+    }
+    let mut left = 0;
+    for seq in 1..=3 {
+        left = lease(&mut redis, &format!("k 3 3/1s busy {seq} {left} 3 1s"))[0];
+        assert!(left > 0, "nothing for request {seq}");
+        left -= 1;
+    }
+}
+
 #[test]
 fn several_limits_in_one_call_heed_what_is_in_rows() {
     let server = Options::new().with_clock().start();

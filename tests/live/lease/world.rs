@@ -10,6 +10,7 @@ use rl_limiter::{Capacity, Rate, TokenBucket};
 #[path = "../../../limiter/tests/lease/budget.rs"]
 mod budget;
 #[path = "../../../limiter/tests/lease/random.rs"]
+#[allow(dead_code)]
 mod random;
 
 use budget::Budget;
