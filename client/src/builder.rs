@@ -23,6 +23,7 @@ pub(crate) struct Settings {
     pub on_outage: Outage,
     pub on_fault: Outage,
     pub nodes: Option<u32>,
+    pub fleet: Option<String>,
     pub prefix: String,
     pub deny_cache: bool,
     pub most_local_keys: usize,
@@ -38,6 +39,7 @@ impl Default for Settings {
             on_outage: Outage::LocalShare,
             on_fault: Outage::Closed,
             nodes: None,
+            fleet: Some("default".to_owned()),
             prefix: "rl".to_owned(),
             deny_cache: true,
             most_local_keys: 100_000,
@@ -60,6 +62,11 @@ impl Settings {
         }
         if self.nodes == Some(0) {
             return invalid("the number of nodes must be at least 1");
+        }
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/@".contains(&byte);
+        let is_name = |name: &String| (1..=64).contains(&name.len()) && name.bytes().all(plain);
+        if !self.fleet.as_ref().is_none_or(is_name) {
+            return invalid("a fleet's name must be 1 to 64 letters, digits, or any of - _ . : / @");
         }
         if self.prefix.contains(['{', '}']) {
             return invalid("a prefix must not have braces, which choose the slot of a key in a cluster");
@@ -129,10 +136,26 @@ impl Builder {
         self
     }
 
-    /// How many servers share each limit under [`Outage::LocalShare`], this one included: at least 1. By default 1, which is wrong for
-    /// a fleet, and warned of.
+    /// How many servers share each limit under [`Outage::LocalShare`], this one included, until Redis has told how many there are, or where it
+    /// is [not asked](Self::without_fleet): at least 1. By default 1, which is wrong for a fleet, and warned of when it matters.
     pub fn nodes(mut self, nodes: u32) -> Self {
         self.settings.nodes = Some(nodes);
+        self
+    }
+
+    /// The name of the fleet: the servers that share the limits, and each [LocalShare](Outage::LocalShare) of them. By default `default`; 1 to 64
+    /// letters, digits, or any of `- _ . : / @`.
+    ///
+    /// Once it has asked Redis for anything, each limiter says there every second, by `RL.LEASE` under the key `rl:{fleet:NAME}`, that it is there,
+    /// and is told how many are. Who is silent for two seconds is gone. So give servers that have no limits in common fleets of their own.
+    pub fn fleet(mut self, name: impl Into<String>) -> Self {
+        self.settings.fleet = Some(name.into());
+        self
+    }
+
+    /// Neither tells Redis that this server is there, nor asks how many are: [`Builder::nodes`] says so.
+    pub fn without_fleet(mut self) -> Self {
+        self.settings.fleet = None;
         self
     }
 
@@ -149,8 +172,9 @@ impl Builder {
         self
     }
 
-    /// For about how many keys denials, and likewise local shares, are kept in this process: by default 100 000, which take up to 300 bytes each,
-    /// and a sliding window log some 10 for each of its entries besides. Beyond it the sixteenth that would be forgotten first is forgotten at once.
+    /// For about how many keys denials, and likewise local shares and leases, are kept in this process: by default 100 000, which take up to 300
+    /// bytes each (a lease 700), and a sliding window log some 10 for each of its entries besides. Beyond it the sixteenth that would be forgotten
+    /// first is forgotten at once.
     pub fn most_local_keys(mut self, most: usize) -> Self {
         self.settings.most_local_keys = most;
         self
@@ -176,7 +200,8 @@ impl Builder {
         self.settings.check()?;
         let observer = Observer::default();
         let servers = Servers::new(&self.address, &self.settings, &observer)?;
-        if self.settings.nodes.is_none() && self.settings.on_outage == Outage::LocalShare {
+        let is_unknown = self.settings.nodes.is_none() && self.settings.fleet.is_none();
+        if is_unknown && self.settings.on_outage == Outage::LocalShare {
             observer.nodes_unknown();
         }
         Ok(Limiter::with_servers(servers, self.settings, observer))

@@ -1,8 +1,6 @@
 //! The time, as limiters in this process see it.
 
-#[cfg(feature = "tower")]
-use std::time::Duration;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rl_limiter::Micros;
 use tokio::time::Instant;
@@ -26,8 +24,17 @@ impl Clock {
     }
 
     pub fn now(&self) -> Micros {
-        let elapsed = self.started.elapsed().as_micros();
-        micros(u128::from(self.epoch.get()).saturating_add(elapsed))
+        self.at(self.elapsed())
+    }
+
+    /// Since it was made.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// The time so long after it was made.
+    pub fn at(&self, elapsed: Duration) -> Micros {
+        micros(u128::from(self.epoch.get()).saturating_add(elapsed.as_micros()))
     }
 
     /// The same, for what is told to others.

@@ -13,6 +13,10 @@ pub enum Source {
     Redis,
     /// Redis, at most a second ago: it denied the same key the same cost or less, and the wait that it told is not over.
     DenyCache,
+    /// This process, with tokens that Redis granted it ahead of time, or because Redis just said that there are none; see
+    /// [`Policy::leased`](crate::Policy::leased). `remaining` is what is left of these and what was free when they were granted, and
+    /// `reset_after` is computed from that: estimates.
+    Lease,
     /// This process alone, for [`Limiter::in_memory`](crate::Limiter::in_memory).
     Memory,
     /// This process, by this policy, because Redis could not be asked. The decision is degraded.
@@ -26,6 +30,7 @@ impl Source {
         match self {
             Self::Redis => "redis",
             Self::DenyCache => "deny_cache",
+            Self::Lease => "lease",
             Self::Memory => "memory",
             Self::Fallback(Outage::Open) => "fallback_open",
             Self::Fallback(Outage::Closed) => "fallback_closed",

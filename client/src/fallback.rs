@@ -2,9 +2,7 @@
 
 use std::num::NonZeroU32;
 
-#[cfg(feature = "tower")]
-use rl_limiter::Age;
-use rl_limiter::{Cost, Decision, Micros};
+use rl_limiter::{Age, Cost, Decision, Micros};
 
 use crate::memory::Memory;
 use crate::rule::Algorithm;
@@ -16,8 +14,8 @@ pub enum Outage {
     Open,
     /// Nothing is allowed: for logins, messages that cost money, other people's paid services.
     Closed,
-    /// Each server decides in its own memory by its part of the limit: capacity and rate divided by the number of
-    /// [nodes](crate::Builder::nodes), so that the sum over the fleet stays near the limit.
+    /// Each server decides in its own memory by its part of the limit: capacity and rate divided by the number of servers, which Redis told
+    /// last (see [`Builder::fleet`](crate::Builder::fleet)), so that the sum over the fleet stays near the limit.
     ///
     /// A part is rounded down, and at least 1: with more nodes than the limit has units the sum is the number of nodes. If the
     /// number of nodes is wrong, the sum is off by as much: 8 servers that believe to be 4 admit twice the limit. What was used is kept
@@ -26,25 +24,36 @@ pub enum Outage {
 }
 
 /// This server's part of each limit, and what was used of it.
-pub(crate) struct LocalShare {
-    nodes: NonZeroU32,
-    memory: Memory,
-}
+pub(crate) struct LocalShare(Memory);
 
 impl LocalShare {
-    /// One of so many nodes, for about `most` keys.
-    pub fn new(nodes: NonZeroU32, most: usize) -> Self {
-        Self { nodes, memory: Memory::new(most) }
+    /// For about `most` keys.
+    pub fn new(most: usize) -> Self {
+        Self(Memory::new(most))
     }
 
-    /// `None` where this can't decide: what is kept under the key is of another algorithm, or a full log.
-    pub fn decide(&self, algorithm: Algorithm, key: &str, cost: Cost, now: Micros) -> Option<Decision> {
-        self.memory.decide(algorithm.share(self.nodes), key, cost, now).ok()
+    /// Decides as one of so many nodes. `None` where this can't: what is kept under the key is of another algorithm, or a full log.
+    pub fn decide(
+        &self,
+        algorithm: Algorithm,
+        nodes: NonZeroU32,
+        key: &str,
+        cost: Cost,
+        now: Micros,
+    ) -> Option<Decision> {
+        self.0.decide(algorithm.share(nodes), key, cost, now).ok()
     }
 
-    /// Gives back a unit that was taken of it. What can't take it back errs to the safe side.
-    #[cfg(feature = "tower")]
-    pub fn give_back(&self, key: &str, age: Option<Age>, now: Micros) {
-        let _ = self.memory.refund(key, Cost::ONE, age, now);
+    /// Counts as used what is spent elsewhere: tokens of a bucket that were leased.
+    pub fn debit(&self, algorithm: Algorithm, nodes: NonZeroU32, key: &str, amount: Cost, now: Micros) {
+        if let Algorithm::TokenBucket(bucket) = algorithm.share(nodes) {
+            // What is kept under the key is of another algorithm, and can't decide either.
+            let _ = self.0.debit(bucket, key, amount, now);
+        }
+    }
+
+    /// Gives back what was taken of it. What can't take it back errs to the safe side.
+    pub fn give_back(&self, key: &str, amount: Cost, age: Option<Age>, now: Micros) {
+        let _ = self.0.refund(key, amount, age, now);
     }
 }

@@ -1,12 +1,10 @@
 //! The limiter: asks, and decides in every case.
 
-#[cfg(feature = "tower")]
-mod each;
-
-#[cfg(feature = "tower")]
-pub(crate) use self::each::{Applied, Checked};
+mod acquire;
+mod all;
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,14 +12,18 @@ use rl_limiter::{Age, Cost, RetryAfter};
 use tokio::task::coop::consume_budget;
 
 use crate::builder::{Builder, Settings};
+use crate::calls::Calls;
 use crate::clock::Clock;
 use crate::decision::{Decision, Source};
 use crate::deny_cache::DenyCache;
 use crate::error::{Error, ErrorKind};
 use crate::fallback::{LocalShare, Outage};
+use crate::fleet::Fleet;
 use crate::key::key;
+use crate::lease::{Leases, Spent};
 use crate::memory::Memory;
 use crate::observe::Observer;
+use crate::places::Places;
 use crate::policy::Policy;
 use crate::rule::Algorithm;
 use crate::servers::{Address, Command, Reply, Servers};
@@ -31,10 +33,11 @@ const CLOSED_FOR_MILLIS: u64 = 1_000;
 
 /// Checks requests against policies. Cheap to clone; clones share connections and all that is remembered.
 ///
-/// A check costs one round trip to Redis, and never more than the deadline. What Redis denied is denied here for as long as it said,
+/// A check costs one round trip to Redis, or none if the policy is [leased](Policy::leased), and never more than the deadline. What Redis denied is denied here for as long as it said,
 /// at most a second, without asking again. When Redis can't be asked, the [`Outage`] policy decides.
 ///
-/// Dropping the last clone ends its connections and its tasks, one that is just looking at a server when the deadline of that has passed.
+/// Dropping the last clone gives back what is leased, in a task if there is a runtime, and ends its connections and its tasks, those that are just
+/// asking when the deadline of that has passed. Guards of [`Limiter::acquire`] live on.
 #[derive(Clone)]
 pub struct Limiter(Arc<Inner>);
 
@@ -44,12 +47,20 @@ struct Inner {
     clock: Clock,
     deny_cache: DenyCache,
     local_share: LocalShare,
+    places: Arc<Places>,
     observer: Observer,
 }
 
 enum Backend {
-    Redis(Servers),
+    Redis(Redis),
     Memory(Memory),
+}
+
+/// What is done with Redis.
+struct Redis {
+    calls: Arc<Calls>,
+    leases: Arc<Leases>,
+    fleet: Option<Arc<Fleet>>,
 }
 
 /// What became of a debit.
@@ -87,7 +98,7 @@ impl Limiter {
     }
 
     /// For a user's own unit tests: decides by the same algorithms in this process, without Redis. Time is tokio's, so a test that
-    /// [pauses](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) it can let hours pass at once.
+    /// [pauses](https://docs.rs/tokio/latest/tokio/time/fn.pause.html) it can let hours pass at once. A leased bucket is a bucket here.
     ///
     /// ```
     /// use redis_rl_client::{HOUR, Limiter, Policy};
@@ -119,13 +130,18 @@ impl Limiter {
     }
 
     pub(crate) fn with_servers(servers: Servers, settings: Settings, observer: Observer) -> Self {
-        Self::new(Backend::Redis(servers), settings, Clock::new(), observer)
+        let (clock, calls) = (Clock::new(), Arc::new(Calls::new(servers, observer.clone())));
+        let leases = Arc::new(Leases::new(&calls, clock, settings.deadline, settings.most_local_keys));
+        let fleet = settings.fleet.as_ref();
+        let fleet = fleet.map(|name| Arc::new(Fleet::new(&calls, &settings.prefix, name, settings.deadline)));
+        Self::new(Backend::Redis(Redis { calls, leases, fleet }), settings, clock, observer)
     }
 
     fn new(backend: Backend, settings: Settings, clock: Clock, observer: Observer) -> Self {
         let most = settings.most_local_keys;
-        let (deny_cache, local_share) = (DenyCache::new(most), LocalShare::new(settings.nodes(), most));
-        Self(Arc::new(Inner { backend, settings, clock, deny_cache, local_share, observer }))
+        let (deny_cache, local_share) = (DenyCache::new(most), LocalShare::new(most));
+        let places = Arc::default();
+        Self(Arc::new(Inner { backend, settings, clock, deny_cache, local_share, places, observer }))
     }
 
     /// Decides a request of a subject: a user, an API key, an address; any bytes, though not a missing identity, which is nobody
@@ -138,12 +154,7 @@ impl Limiter {
     /// Decides a request that costs `cost` units, from 0 to 2^53 − 1. A cost of 0 takes nothing and is answered as a cost of 1 would be.
     #[must_use = "who is denied must not go on"]
     pub async fn check_n(&self, policy: &Policy, subject: impl AsRef<[u8]>, cost: u64) -> Decision {
-        let key = self.key(policy, subject.as_ref());
-        let decision = match self.decide(policy, &key, cost).await {
-            Ok(decision) => decision,
-            Err(error) => self.fall_back(policy, &key, cost, &error),
-        };
-        self.shown(policy, decision)
+        self.check_spending(policy, subject.as_ref(), cost).await.0
     }
 
     /// Decides as [`Limiter::check`] does, but says why Redis could not be asked instead of falling back.
@@ -154,7 +165,7 @@ impl Limiter {
     /// Decides as [`Limiter::check_n`] does, but says why Redis could not be asked instead of falling back.
     pub async fn try_check_n(&self, policy: &Policy, subject: impl AsRef<[u8]>, cost: u64) -> Result<Decision, Error> {
         let key = self.key(policy, subject.as_ref());
-        let decision = self.decide(policy, &key, cost).await?;
+        let (decision, _) = self.decide(policy, &key, cost).await?;
         Ok(self.shown(policy, decision))
     }
 
@@ -185,13 +196,13 @@ impl Limiter {
         }
         let refunded = match &self.0.backend {
             Backend::Memory(memory) => memory.refund(&key, amount, age, self.0.clock.now()),
-            Backend::Redis(servers) => {
+            Backend::Redis(redis) => {
                 let (amount, age) = (amount.get().to_string(), age.map(in_millis));
                 let mut arguments = vec![amount.as_str()];
                 if let Some(age) = &age {
                     arguments.extend(["AGE", age]);
                 }
-                let reply = self.send(servers, Command::new("RL.REFUND", &key, &arguments)).await;
+                let reply = redis.send(Command::new("RL.REFUND", &key, &arguments)).await;
                 reply.and_then(|reply| reply.map(|reply| reply.decision()).transpose())
             }
         };
@@ -213,21 +224,30 @@ impl Limiter {
         };
         let debited = match &self.0.backend {
             Backend::Memory(memory) => memory.debit(bucket, &key, amount, self.0.clock.now()),
-            Backend::Redis(servers) => {
+            Backend::Redis(redis) => {
                 let [capacity, rate] = &*rule.arguments;
                 let amount = amount.get().to_string();
                 let command = Command::new("RL.DEBIT", &key, &[capacity, rate, &amount]);
-                self.send(servers, command).await.and_then(|reply| reply.unwrap_or_default().debit())
+                redis.send(command).await.and_then(|reply| reply.unwrap_or_default().debit())
             }
         };
         let (decision, rest) = self.noted(debited)?;
         Ok(Debit { decision: self.answer(policy, decision, self.source()), rest })
     }
 
+    /// The time by which this limiter's answers are meant: the wall clock's, or that of a limiter in memory.
+    #[cfg(feature = "tower")]
+    pub(crate) fn wall_clock(&self) -> SystemTime {
+        match self.0.backend {
+            Backend::Redis(_) => SystemTime::now(),
+            Backend::Memory(_) => self.0.clock.wall_clock(),
+        }
+    }
+
     /// Waits until Redis is reached.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
         match &self.0.backend {
-            Backend::Redis(servers) => servers.reach().await,
+            Backend::Redis(redis) => redis.calls.servers().reach().await,
             Backend::Memory(_) => Ok(()),
         }
     }
@@ -243,12 +263,31 @@ impl Limiter {
         }
     }
 
-    /// From the deny cache, or else by asking.
-    async fn decide(&self, policy: &Policy, key: &str, cost: u64) -> Result<Decision, Error> {
+    /// A check, and what it took of a lease.
+    async fn check_spending(&self, policy: &Policy, subject: &[u8], cost: u64) -> (Decision, Option<Spent>) {
+        let key = self.key(policy, subject);
+        let (decision, spent) = match self.decide(policy, &key, cost).await {
+            Ok(decided) => decided,
+            Err(error) => (self.fall_back(policy, &key, cost, &error), None),
+        };
+        (self.shown(policy, decision), spent)
+    }
+
+    /// From what is leased, from the deny cache, or else by asking.
+    async fn decide(&self, policy: &Policy, key: &str, cost: u64) -> Result<(Decision, Option<Spent>), Error> {
         let units = self.noted(units(cost))?;
-        let Inner { deny_cache, clock, settings, .. } = &*self.0;
-        // Memory needs no cache, and what takes nothing is to see what is.
-        let may_cache = settings.deny_cache && cost > 0 && matches!(self.0.backend, Backend::Redis(_));
+        if let (Backend::Redis(redis), Some(bucket), 1..) = (&self.0.backend, policy.leased_bucket(), cost)
+            && let Some(decided) = redis.leases.decide(policy, bucket, key, cost).await
+        {
+            return decided.map(|(decision, spent)| (self.answer(policy, decision, Source::Lease), spent));
+        }
+        Ok((self.decide_alone(policy, key, units).await?, None))
+    }
+
+    async fn decide_alone(&self, policy: &Policy, key: &str, units: Cost) -> Result<Decision, Error> {
+        let cost = units.get();
+        let Inner { deny_cache, clock, .. } = &*self.0;
+        let may_cache = self.may_cache(cost);
         let denial = if may_cache { deny_cache.find(key, cost, clock.now()) } else { None };
         if let Some(denial) = denial {
             // Who asks again and again without a pause gets all answers from here, and must let others run.
@@ -262,25 +301,32 @@ impl Limiter {
         Ok(self.answer(policy, decision, self.source()))
     }
 
+    /// Memory needs no cache, and what takes nothing is to see what is.
+    fn may_cache(&self, cost: u64) -> bool {
+        self.0.settings.deny_cache && cost > 0 && matches!(self.0.backend, Backend::Redis(_))
+    }
+
     async fn ask(&self, policy: &Policy, key: &str, cost: Cost) -> Result<rl_limiter::Decision, Error> {
         let rule = policy.rule();
         let decided = match &self.0.backend {
             Backend::Memory(memory) => memory.decide(rule.algorithm, key, cost, self.0.clock.now()),
-            Backend::Redis(servers) => {
+            Backend::Redis(redis) => {
                 let [limit, pace] = &*rule.arguments;
                 let cost = cost.get().to_string();
                 let command = Command::new(rule.command(), key, &[limit, pace, &cost]);
-                self.send(servers, command).await.and_then(|reply| reply.unwrap_or_default().decision())
+                redis.send(command).await.and_then(|reply| reply.unwrap_or_default().decision())
             }
         };
         self.noted(decided)
     }
 
-    async fn send(&self, servers: &Servers, command: Command<'_>) -> Result<Option<Reply>, Error> {
-        let asked = tokio::time::Instant::now();
-        let reply = servers.ask(&command).await;
-        self.0.observer.asked(asked.elapsed());
-        reply
+    /// How many servers share the limits.
+    fn nodes(&self) -> NonZeroU32 {
+        let fleet = match &self.0.backend {
+            Backend::Redis(redis) => redis.fleet.as_ref(),
+            Backend::Memory(_) => None,
+        };
+        fleet.and_then(|fleet| fleet.nodes()).unwrap_or_else(|| self.0.settings.nodes())
     }
 
     /// Reports an error on its way to the caller.
@@ -314,8 +360,16 @@ impl Limiter {
     }
 
     fn local_decision(&self, policy: &Policy, key: &str, cost: u64) -> Option<rl_limiter::Decision> {
-        let cost = Cost::new(cost)?;
-        let mut decision = self.0.local_share.decide(policy.rule().algorithm, key, cost, self.0.clock.now())?;
+        let (cost, algorithm, nodes, now) =
+            (Cost::new(cost)?, policy.rule().algorithm, self.nodes(), self.0.clock.now());
+        let share = &self.0.local_share;
+        if let (Backend::Redis(redis), true) = (&self.0.backend, policy.is_leased())
+            && let Some(held @ 1..) = Some(redis.leases.held_at_failure(key))
+        {
+            // What was leased when the outage began is spent beside this.
+            share.debit(algorithm, nodes, key, Cost::new(held)?, now);
+        }
+        let mut decision = share.decide(algorithm, nodes, key, cost, now)?;
         // More than this server's part, but not more than the limit: Redis may allow it when it is back.
         if decision.retry_after == RetryAfter::Never && cost.get() <= policy.limit() {
             decision.retry_after = RetryAfter::Millis(CLOSED_FOR_MILLIS);
@@ -352,6 +406,15 @@ impl Limiter {
         let decision = if policy.is_shadow() { decision.shadowed() } else { decision };
         self.0.observer.decided(&decision);
         decision
+    }
+}
+
+impl Redis {
+    async fn send(&self, command: Command<'_>) -> Result<Option<Reply>, Error> {
+        if let Some(fleet) = &self.fleet {
+            fleet.join();
+        }
+        self.calls.send(command).await
     }
 }
 

@@ -1,9 +1,13 @@
 //! The same algorithms as in Redis, on states in this process.
 
+use std::iter::zip;
+
+use rl_limiter::Plan as _;
 use rl_limiter::layout::{State, Stored};
 use rl_limiter::sliding_log::{self, Plan};
 use rl_limiter::{
-    Age, Cost, Decision, LeakyBucket, Limiter, Micros, Plan as _, SlidingLog, TokenBucket, TooManyEntries,
+    Age, Cost, Decision, FixedWindow, LeakyBucket, Limiter, Micros, SlidingLog, SlidingWindow, TokenBucket,
+    TooManyEntries,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -40,13 +44,26 @@ impl Memory {
 
     /// Decides a check, as the command of the algorithm does.
     pub fn decide(&self, algorithm: Algorithm, key: &str, cost: Cost, now: Micros) -> Result<Decision, Error> {
-        self.0.with(key, now, |held| match algorithm {
-            Algorithm::FixedWindow(limiter) => decide(held, limiter, now, cost),
-            Algorithm::SlidingWindow(limiter) => decide(held, limiter, now, cost),
-            Algorithm::TokenBucket(limiter) => decide(held, limiter, now, cost),
-            Algorithm::LeakyBucket { capacity, rate } => decide(held, LeakyBucket::new(capacity, rate), now, cost),
-            Algorithm::SlidingLog(limiter) => decide_by_log(held, limiter, now, cost),
-        })
+        self.0.with(key, now, |held| decide(held, algorithm, now, cost))
+    }
+
+    /// Decides several checks, of different keys, as `RL.MULTI` does: takes what all of them cost, or nothing where one denies. One of
+    /// cost 0 denies nothing. Whether all are allowed, and what each would say alone.
+    pub fn decide_all(&self, checks: &[(Algorithm, &str, Cost)], now: Micros) -> Result<(bool, Vec<Decision>), Error> {
+        let mut held = self.0.several(checks.iter().map(|(_, key, _)| *key));
+        let mut each = |taking: bool| {
+            let decided = checks.iter().map(|&(algorithm, key, cost)| {
+                let look = |held: Option<&mut Held>| match taking {
+                    true => decide(held, algorithm, now, cost),
+                    false => (look(held, algorithm, now, cost), None),
+                };
+                held.with(key, now, look).unwrap_or_else(|| Err(Error::new(ErrorKind::Rejected, "a key is not held")))
+            });
+            decided.collect::<Result<Vec<_>, _>>()
+        };
+        let seen = each(false)?;
+        let all = zip(checks, &seen).all(|((.., cost), decision)| decision.allowed || *cost == Cost::ZERO);
+        Ok((all, if all { each(true)? } else { seen }))
     }
 
     /// Gives back, as `RL.REFUND` does; `None` if there is nothing under the key.
@@ -79,7 +96,36 @@ impl Memory {
 /// What a look at a key leads to: an answer, and what takes the place of what is there.
 type Step<T> = (Result<T, Error>, Option<Held>);
 
-fn decide<L: Limiter>(held: Option<&mut Held>, limiter: L, now: Micros, cost: Cost) -> Step<Decision> {
+fn decide(held: Option<&mut Held>, algorithm: Algorithm, now: Micros, cost: Cost) -> Step<Decision> {
+    match algorithm {
+        Algorithm::FixedWindow(limiter) => decide_by(held, limiter, now, cost),
+        Algorithm::SlidingWindow(limiter) => decide_by(held, limiter, now, cost),
+        Algorithm::TokenBucket(limiter) => decide_by(held, limiter, now, cost),
+        Algorithm::LeakyBucket { capacity, rate } => decide_by(held, LeakyBucket::new(capacity, rate), now, cost),
+        Algorithm::SlidingLog(limiter) => decide_by_log(held, limiter, now, cost),
+    }
+}
+
+/// What deciding would say, with nothing taken.
+fn look(held: Option<&mut Held>, algorithm: Algorithm, now: Micros, cost: Cost) -> Result<Decision, Error> {
+    let held = held.as_deref();
+    match algorithm {
+        Algorithm::FixedWindow(limiter) => Ok(limiter.peek(state_of::<FixedWindow>(held)?, now, cost)),
+        Algorithm::SlidingWindow(limiter) => Ok(limiter.peek(state_of::<SlidingWindow>(held)?, now, cost)),
+        Algorithm::TokenBucket(limiter) => Ok(limiter.peek(state_of::<TokenBucket>(held)?, now, cost)),
+        Algorithm::LeakyBucket { capacity, rate } => {
+            Ok(LeakyBucket::new(capacity, rate).peek(state_of::<LeakyBucket>(held)?, now, cost))
+        }
+        Algorithm::SlidingLog(limiter) => {
+            let log = log_of(held)?;
+            // Only this tells that it is full.
+            limiter.decide(log, now, cost, MOST_LOG_ENTRIES).map_err(|TooManyEntries| full())?;
+            Ok(limiter.peek(log, now, cost))
+        }
+    }
+}
+
+fn decide_by<L: Limiter>(held: Option<&mut Held>, limiter: L, now: Micros, cost: Cost) -> Step<Decision> {
     match state_of::<L>(held.as_deref()) {
         Err(error) => (Err(error), None),
         Ok(state) => {
@@ -97,18 +143,28 @@ fn state_of<L: Limiter>(held: Option<&Held>) -> Result<Option<L::State>, Error> 
     }
 }
 
+fn log_of(held: Option<&Held>) -> Result<Option<sliding_log::State<'_>>, Error> {
+    match held {
+        None => Ok(None),
+        Some(Held::Log(bytes)) => Ok(log(bytes)),
+        Some(Held::State(state)) => Err(other_kind(state.kind())),
+    }
+}
+
 fn decide_by_log(held: Option<&mut Held>, limiter: SlidingLog, now: Micros, cost: Cost) -> Step<Decision> {
-    let bytes = match held {
-        None => None,
-        Some(Held::Log(bytes)) => Some(bytes),
-        Some(Held::State(state)) => return (Err(other_kind(state.kind())), None),
+    let log = match log_of(held.as_deref()) {
+        Err(error) => return (Err(error), None),
+        Ok(log) => log,
     };
-    match limiter.decide(bytes.as_deref().and_then(|bytes| log(bytes)), now, cost, MOST_LOG_ENTRIES) {
-        Err(TooManyEntries) => {
-            let text = format!("ERR the log is full: it takes {MOST_LOG_ENTRIES} entries");
-            (Err(Error::new(ErrorKind::Rejected, text)), None)
+    match limiter.decide(log, now, cost, MOST_LOG_ENTRIES) {
+        Err(TooManyEntries) => (Err(full()), None),
+        Ok(outcome) => {
+            let bytes = match held {
+                Some(Held::Log(bytes)) => Some(bytes),
+                _ => None,
+            };
+            (Ok(outcome.decision), outcome.next.and_then(|plan| carry_out(&plan, bytes)))
         }
-        Ok(outcome) => (Ok(outcome.decision), outcome.next.and_then(|plan| carry_out(&plan, bytes))),
     }
 }
 
@@ -145,6 +201,10 @@ fn log(bytes: &[u8]) -> Option<sliding_log::State<'_>> {
         Ok(Stored::SlidingLog(log)) => Some(log),
         _ => None,
     }
+}
+
+fn full() -> Error {
+    Error::new(ErrorKind::Rejected, format!("ERR the log is full: it takes {MOST_LOG_ENTRIES} entries"))
 }
 
 fn other_kind(kind: &str) -> Error {

@@ -48,9 +48,19 @@ impl Observer {
         metrics::breaker(server, false);
     }
 
+    /// A lease of this policy was asked for; so many tokens more are held than before.
+    pub fn leased(&self, policy: &str, more: f64) {
+        metrics::leased(policy, more);
+    }
+
     /// The number of nodes is not known.
     pub fn nodes_unknown(&self) {
         log::nodes_unknown();
+    }
+
+    /// Redis refuses to tell the number of nodes.
+    pub fn fleet_unknown(&self, error: &Error) {
+        log::fleet_unknown(error);
     }
 
     fn may_log(&self, kind: ErrorKind) -> bool {
@@ -91,6 +101,11 @@ mod metrics {
         counter!("ratelimit_redis_errors_total", "kind" => kind.label()).increment(1);
     }
 
+    pub fn leased(policy: &str, more: f64) {
+        counter!("ratelimit_lease_requests_total", "policy" => policy.to_owned()).increment(1);
+        gauge!("ratelimit_lease_tokens_held", "policy" => policy.to_owned()).increment(more);
+    }
+
     pub fn breaker(server: &str, is_open: bool) {
         gauge!("ratelimit_breaker_state", "server" => server.to_owned()).set(if is_open { 1.0 } else { 0.0 });
     }
@@ -106,6 +121,7 @@ mod metrics {
     pub fn decided(_: &Decision) {}
     pub fn asked(_: Duration) {}
     pub fn failed(_: ErrorKind) {}
+    pub fn leased(_: &str, _: f64) {}
     pub fn breaker(_: &str, _: bool) {}
 }
 
@@ -132,9 +148,13 @@ mod log {
         }
     }
 
+    pub fn fleet_unknown(error: &Error) {
+        warn!(%error, "redis does not tell how many servers share the limits");
+    }
+
     pub fn nodes_unknown() {
         warn!(
-            "the number of nodes is not set: while redis is away this server admits whole limits, not its part of them"
+            "the number of nodes is not known: while redis is away this server admits whole limits, not its part of them"
         );
     }
 }
@@ -146,4 +166,5 @@ mod log {
     pub fn failed(_: &Error) {}
     pub fn breaker(_: &str, _: bool) {}
     pub fn nodes_unknown() {}
+    pub fn fleet_unknown(_: &Error) {}
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rl_limiter::{FixedWindow, Limit, SlidingLog, SlidingWindow, TokenBucket, Window};
 
+use crate::concurrency::ConcurrencyPolicy;
 use crate::fallback::Outage;
 use crate::rule::{Algorithm, Rule};
 
@@ -72,6 +73,7 @@ pub struct Policy {
     rule: Rule,
     outage: Option<Outage>,
     shadow: bool,
+    leased: bool,
 }
 
 impl Policy {
@@ -115,13 +117,47 @@ impl Policy {
         Self::new(name, Rule::new(Algorithm::LeakyBucket { capacity, rate }, text))
     }
 
+    /// At most `limit` at the same time, for [`Limiter::acquire`](crate::Limiter::acquire). `limit` is at most 2^53 − 1, and 0 allows nothing.
+    ///
+    /// `ttl` is how long Redis keeps the place of a holder of whom it does not hear, because it crashed or is cut off: from 1 ms to
+    /// 36500 days, in whole microseconds. Places are renewed every third of it, so it should be some seconds at least, many times the deadline of
+    /// a call.
+    pub fn concurrent(name: &str, limit: u64, ttl: Duration) -> Result<ConcurrencyPolicy, PolicyError> {
+        let (limit, ttl) = (units("limit", limit)?, span("ttl", ttl)?);
+        Ok(ConcurrencyPolicy { name: checked(name)?, limit, ttl, outage: None, shadow: false })
+    }
+
     fn new(name: &str, rule: Rule) -> Result<Self, PolicyError> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/@".contains(&byte);
-        if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) {
-            let allowed = "a policy's name must be 1 to 64 letters, digits, or any of - _ . : / @";
-            return Err(PolicyError(allowed.to_owned()));
+        Ok(Self { name: checked(name)?, rule, outage: None, shadow: false, leased: false })
+    }
+
+    /// Lets this process decide by itself, from slices of the bucket that Redis grants it ahead of time: for a hot key, which is asked for more
+    /// often than a round trip each is worth. An error for all but token buckets.
+    ///
+    /// All servers together still admit no more than capacity + rate × time. The price is that some tokens are with servers that don't need
+    /// them at the moment: half of the bucket at most, and for seconds at most. So the bucket should hold a good part of a second's
+    /// rate, and four times as many tokens as there are servers; what is below that, or is asked for less than twice in the time that a
+    /// lease lasts (50 ms for a key that is hot, up to 1 s), is decided by Redis, call by call.
+    ///
+    /// A cost that is higher than what is leased at once is asked of Redis, too. What remains is an estimate then ([`Source::Lease`](crate::Source::Lease)).
+    ///
+    /// ```
+    /// use redis_rl_client::{HOUR, Policy, Rate};
+    ///
+    /// # fn main() -> Result<(), redis_rl_client::PolicyError> {
+    /// let site = Policy::token_bucket("site", 40_000, Rate::per_second(100_000))?.leased()?;
+    /// assert!(site.is_leased());
+    ///
+    /// let error = Policy::fixed_window("window", 40_000, HOUR)?.leased().unwrap_err();
+    /// assert_eq!(error.to_string(), "only a token bucket can be leased");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn leased(self) -> Result<Self, PolicyError> {
+        match self.rule.algorithm {
+            Algorithm::TokenBucket(_) => Ok(Self { leased: true, ..self }),
+            _ => Err(PolicyError("only a token bucket can be leased".to_owned())),
         }
-        Ok(Self { name: name.into(), rule, outage: None, shadow: false })
     }
 
     /// Decides and counts, but never blocks: for a limit that is to be tried before it is enforced. See
@@ -155,6 +191,19 @@ impl Policy {
     /// Whether it never blocks.
     pub fn is_shadow(&self) -> bool {
         self.shadow
+    }
+
+    /// Whether this process decides by slices that it is granted; see [`Policy::leased`].
+    pub fn is_leased(&self) -> bool {
+        self.leased
+    }
+
+    /// The bucket, if it is leased.
+    pub(crate) fn leased_bucket(&self) -> Option<TokenBucket> {
+        match self.rule.algorithm {
+            Algorithm::TokenBucket(bucket) if self.leased => Some(bucket),
+            _ => None,
+        }
     }
 
     /// The same, but of a leaky bucket only the places that have their turn within `longest`. Redis then denies what would
@@ -202,7 +251,20 @@ fn units(argument: &'static str, units: u64) -> Result<Limit, PolicyError> {
 }
 
 fn window(time: Duration) -> Result<Window, PolicyError> {
+    span("window", time)
+}
+
+fn span(argument: &str, time: Duration) -> Result<Window, PolicyError> {
     let micros = u64::try_from(time.as_micros()).ok().filter(|_| time.subsec_nanos().is_multiple_of(1_000));
-    let allowed = "a window must be a duration from 1 ms to 36500 days, in whole microseconds";
-    micros.and_then(Window::from_micros).ok_or_else(|| PolicyError(allowed.to_owned()))
+    let allowed = || format!("a {argument} must be a duration from 1 ms to 36500 days, in whole microseconds");
+    micros.and_then(Window::from_micros).ok_or_else(|| PolicyError(allowed()))
+}
+
+fn checked(name: &str) -> Result<Arc<str>, PolicyError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/@".contains(&byte);
+    if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) {
+        let allowed = "a policy's name must be 1 to 64 letters, digits, or any of - _ . : / @";
+        return Err(PolicyError(allowed.to_owned()));
+    }
+    Ok(name.into())
 }

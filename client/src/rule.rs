@@ -121,6 +121,11 @@ impl Rule {
         }
     }
 
+    /// The name by which `RL.MULTI` knows it: that of the command without `RL.`.
+    pub fn kind(&self) -> &'static str {
+        self.command().trim_start_matches("RL.")
+    }
+
     /// Whether what is allowed is told to wait for its turn.
     pub fn queues(&self) -> bool {
         matches!(self.algorithm, Algorithm::LeakyBucket { .. })

@@ -1,10 +1,10 @@
 //! What is kept by key in this process: concurrent, and bounded.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rl_limiter::Micros;
 
@@ -37,25 +37,72 @@ impl<V: Passing> Table<V> {
     /// Lets `look` see, and change in place, the value of a key; where it returns a value too, that takes its place. Nobody else
     /// sees the key meanwhile.
     pub fn with<R>(&self, key: &str, now: Micros, look: impl FnOnce(Option<&mut V>) -> (R, Option<V>)) -> R {
-        let index = self.hasher.hash_one(key) as usize % SHARDS;
-        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
-        let present = shard.get_mut(key);
-        let is_new = present.is_none();
-        let (result, next) = look(present.filter(|value| now < value.over_at()));
-        if let Some(next) = next {
-            if is_new && shard.len() >= self.most_in_a_shard {
-                make_room(&mut shard, now);
-            }
-            shard.insert(key.into(), next);
-        }
-        result
+        look_at(&mut self.lock(self.shard_of(key)), self.most_in_a_shard, key, now, look)
+    }
+
+    /// Several keys, of which nobody else sees any until they are dropped.
+    pub fn several<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> Several<'_, V> {
+        // Whoever locks several does so in the same order, so none waits for another in a circle.
+        let shards: BTreeSet<usize> = keys.into_iter().map(|key| self.shard_of(key)).collect();
+        Several { table: self, shards: shards.into_iter().map(|index| (index, self.lock(index))).collect() }
     }
 
     /// Forgets a key.
     pub fn forget(&self, key: &str) {
-        let index = self.hasher.hash_one(key) as usize % SHARDS;
-        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.lock(self.shard_of(key)).remove(key);
     }
+
+    /// Forgets all keys, and hands their values out.
+    pub fn drain(&mut self) -> impl Iterator<Item = V> {
+        let shards = self.shards.iter_mut().map(|shard| shard.get_mut().unwrap_or_else(PoisonError::into_inner));
+        shards.flat_map(|shard| shard.drain().map(|(_, value)| value))
+    }
+
+    fn shard_of(&self, key: &str) -> usize {
+        self.hasher.hash_one(key) as usize % SHARDS
+    }
+
+    fn lock(&self, index: usize) -> MutexGuard<'_, Shard<V>> {
+        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keys of a table that are held.
+pub(crate) struct Several<'a, V> {
+    table: &'a Table<V>,
+    shards: BTreeMap<usize, MutexGuard<'a, Shard<V>>>,
+}
+
+impl<V: Passing> Several<'_, V> {
+    /// As [`Table::with`], of a key that is held; `None` for another one.
+    pub fn with<R>(
+        &mut self,
+        key: &str,
+        now: Micros,
+        look: impl FnOnce(Option<&mut V>) -> (R, Option<V>),
+    ) -> Option<R> {
+        let shard = self.shards.get_mut(&self.table.shard_of(key))?;
+        Some(look_at(shard, self.table.most_in_a_shard, key, now, look))
+    }
+}
+
+fn look_at<V: Passing, R>(
+    shard: &mut Shard<V>,
+    most: usize,
+    key: &str,
+    now: Micros,
+    look: impl FnOnce(Option<&mut V>) -> (R, Option<V>),
+) -> R {
+    let present = shard.get_mut(key);
+    let is_new = present.is_none();
+    let (result, next) = look(present.filter(|value| now < value.over_at()));
+    if let Some(next) = next {
+        if is_new && shard.len() >= most {
+            make_room(shard, now);
+        }
+        shard.insert(key.into(), next);
+    }
+    result
 }
 
 /// Drops what is over, and then as much of what would be over first that a sixteenth is free: to look at all of a full shard for each new key

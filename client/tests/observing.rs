@@ -63,7 +63,7 @@ fn decisions_are_counted_by_policy_outcome_and_source() {
 #[test]
 fn an_outage_shows_in_metrics_and_log() {
     observed(async |log, metrics| {
-        let limiter = Limiter::builder(NOBODY).on_outage(Outage::Open).connect_lazy().unwrap();
+        let limiter = Limiter::builder(NOBODY).on_outage(Outage::Open).without_fleet().connect_lazy().unwrap();
         let api = Policy::fixed_window("api", 2, HOUR).unwrap();
         for _ in 0..10 {
             assert!(limiter.check(&api, "alice").await.allowed);
@@ -132,13 +132,15 @@ fn a_limit_that_can_count_nobody_is_logged_once_a_minute() {
 #[test]
 fn an_unknown_number_of_nodes_is_warned_of() {
     observed(async |log, _| {
-        let builder = || Limiter::builder(NOBODY);
-        for known in [builder().nodes(4), builder().on_outage(Outage::Open), builder().on_outage(Outage::Closed)] {
+        let builder = || Limiter::builder(NOBODY).without_fleet();
+        let fleet = builder().fleet("api");
+        for known in [fleet, builder().nodes(4), builder().on_outage(Outage::Open), builder().on_outage(Outage::Closed)]
+        {
             known.connect_lazy().unwrap();
         }
         assert_eq!(lines(&log).len(), 0, "{:?}", lines(&log));
         builder().connect_lazy().unwrap();
         assert_eq!(lines(&log).len(), 1, "{:?}", lines(&log));
-        assert!(lines(&log)[0].contains("the number of nodes is not set"), "{:?}", lines(&log));
+        assert!(lines(&log)[0].contains("the number of nodes is not known"), "{:?}", lines(&log));
     });
 }

@@ -1,5 +1,6 @@
 //! Acts 1 to 3: the same traffic on the same fleet, counted in another way each time.
 
+pub mod hot_key;
 pub mod outage;
 
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! What a rate limit is worth on a fleet, shown with real processes and real HTTP.
 //!
 //! Four API servers stand behind a round-robin balancer, and one user sends more requests than the limit allows. The
-//! fleet counts them in a different way in each act, and in the last one Redis is killed and comes back. The tables at the
-//! end say what came of it, and the exit code is 1 if a number is not what the act claims.
+//! fleet counts them in a different way in each act; in the fourth Redis is killed and comes back, and in the fifth all
+//! requests share one limit. The tables at the end say what came of it, and the exit code is 1 if a number is not what the act claims.
 //!
 //! Run it with `make demo`, or `cargo run --release --example demo -- --help`.
 
@@ -33,6 +33,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::options::{HELP, Options, Request};
 use crate::redis_server::RedisServer;
 use crate::result::RunResult;
+use crate::result::hot_key::HotKeyResult;
 use crate::result::outage::OutageResult;
 
 /// Nobody handles these errors one by one: each becomes a line on stderr and a non-zero exit.
@@ -90,10 +91,15 @@ async fn perform(options: &Options) -> Fallible<()> {
 
     let results = acts::play(options, &redis).await?;
     let outages = acts::outage::play(options, &mut redis).await?;
-    println!("\n{}\n{}", result::summary(&results), result::outage::summary(&outages));
+    let hot_key = acts::hot_key::play(&redis).await?;
+    let tables = [result::summary(&results), result::outage::summary(&outages), result::hot_key::summary(&hot_key)];
+    println!("\n{}", tables.join("\n"));
 
     let faults = results.iter().flat_map(RunResult::faults);
-    let faults: Vec<String> = faults.chain(outages.iter().flat_map(OutageResult::faults)).collect();
+    let faults: Vec<String> = faults
+        .chain(outages.iter().flat_map(OutageResult::faults))
+        .chain(hot_key.iter().flat_map(HotKeyResult::faults))
+        .collect();
     if faults.is_empty() {
         println!("Every number above was checked.");
         Ok(())

@@ -8,7 +8,7 @@ use crate::Fallible;
 
 pub const HELP: &str = "\
 Shows a limit of 100 an hour on a fleet of four API servers: counted in three ways, and held while Redis is killed and
-comes back.
+comes back. Then one limit that all requests share, decided by Redis and in slices by the servers.
 
 Usage: demo [OPTIONS]
 

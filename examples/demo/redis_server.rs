@@ -64,6 +64,13 @@ impl RedisServer {
         connect(self.address()).await
     }
 
+    /// How many calls of redis-rl it has run since it was started.
+    pub async fn calls(&self) -> Fallible<u64> {
+        let info: String = redis::cmd("INFO").arg("commandstats").query_async(&mut self.connect().await?).await?;
+        let ours = info.lines().filter_map(|line| line.strip_prefix("cmdstat_rl.")?.split_once("calls="));
+        Ok(ours.filter_map(|(_, rest)| rest.split(',').next()?.parse::<u64>().ok()).sum())
+    }
+
     /// A line that says which server decides here.
     pub async fn introduction(&self) -> Fallible<String> {
         let info: String = redis::cmd("INFO").arg("server").query_async(&mut self.connect().await?).await?;

@@ -1,5 +1,6 @@
 //! What came of one run of acts 1 to 3, as lines of progress and as a row of the table.
 
+pub mod hot_key;
 pub mod outage;
 
 use std::iter::zip;

@@ -10,8 +10,13 @@
 //! | `arguments` | the target of that name |
 //! | `states` | the target of that name; one arm a kind |
 //! | `states/call` | a call with arbitrary parameters |
+//! | `states/facts` | what a state tells about itself |
 //! | `states/numbers` | what is done to kinds that keep a few numbers |
 //! | `states/log` | what is done to a sliding window log |
+//! | `states/holders` | what is done to holders |
+//! | `states/leases` | what is done to a token bucket of which nodes hold slices |
+//! | `states/joint` | several limits in one call |
+//! | `states/changed` | what is left of a state that is too big to be a value |
 //! | `states/answer` | what holds for every answer |
 //! | `seeds` | real states, from which fuzzing starts |
 

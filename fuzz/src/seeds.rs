@@ -1,8 +1,11 @@
 //! Real states, from which fuzzing starts: made by calls, and what releases have stored.
 
-use rl_limiter::layout::Stored;
+use rl_limiter::concurrency::Request;
+use rl_limiter::layout::{State, Stored};
+use rl_limiter::lease::{self, Ask, Seq, Ttl};
 use rl_limiter::{
-    Cost, FixedWindow, LeakyBucket, Limit, Limiter, Micros, Rate, SlidingLog, SlidingWindow, TokenBucket, Window,
+    Concurrency, Cost, FixedWindow, LeakyBucket, Limit, Limiter, Micros, Name, Plan, Rate, SlidingLog, SlidingWindow,
+    TokenBucket, Window,
 };
 
 const NOW: u64 = 1_796_040_000_123_456;
@@ -12,6 +15,8 @@ const STORED: [&[u8]; 2] = [
     include_bytes!("../../tests/golden/layout-1/append-only/appendonly.aof.2.incr.aof"),
     include_bytes!("../../tests/golden/layout-1/append-only-commands/appendonly.aof.3.base.aof"),
 ];
+/// A state of more bytes differs from one of fewer in what it holds many of.
+const MOST_LIED_ABOUT: usize = 200;
 const IN_HEX: [&str; 2] = [
     include_str!("../../limiter/tests/layout/small_log.hex"),
     include_str!("../../limiter/tests/layout/wrapped_ring.hex"),
@@ -50,7 +55,7 @@ pub fn inputs() -> Vec<Vec<u8>> {
     let mut states = made();
     let logs: Vec<Vec<u8>> = IN_HEX.iter().map(|hex| from_hex(hex)).collect();
     let lies: Vec<Vec<u8>> =
-        states.iter().filter(|state| state.len() <= 52).chain(&logs).flat_map(|s| lies(s)).collect();
+        states.iter().filter(|state| state.len() <= MOST_LIED_ABOUT).chain(&logs).flat_map(|s| lies(s)).collect();
     states.extend(STORED.iter().flat_map(|file| in_file(file)));
     states.extend(logs);
     states.extend(lies);
@@ -76,6 +81,8 @@ fn calls() -> Vec<Vec<u8>> {
         [call(1, after | 4, 1_000, 2), call(0, after | by_others, 2_000, 1), call(2, before, 9, 1)],
         [call(0, before | by_remembered, 1_000_000, 1), call(0, unused, 0, 1), call(0, after, 1, 0)],
         [call(2, before | by_others, 7, u64::MAX >> 11), call(2, after, 7, 3), call(1, after, 1_000_000, 1)],
+        // Of one who has a row already: the first, the last, one between.
+        [call(0, before | 0x40, 1_000_000, 2), call(0, before | 0x80 | 4, 9, 7), call(1, before | 0xC0, 5, 1)],
     ];
     three.into_iter().map(|calls| calls.concat()).collect()
 }
@@ -100,6 +107,13 @@ fn made() -> Vec<Vec<u8>> {
         })
         .collect();
     states.extend([1, 4, 12, 44, 62, 130, 700, 2_100].map(|entries| log(SlidingLog::new(most, window), entries)));
+    for rows in [1, 3, 20, 300] {
+        for longest in [1, 20, 64] {
+            states.push(holders(Concurrency::new(units(1_000), window), rows, longest));
+            states.push(leases(TokenBucket::new(units(1_000), narrow), rows, longest));
+        }
+    }
+    states.push(leases(TokenBucket::new(most, wide), 3, 8));
     states
 }
 
@@ -135,13 +149,66 @@ fn log(limiter: SlidingLog, entries: u64) -> Vec<u8> {
         let Some(plan) = limiter.decide(state, now, cost, u32::MAX).ok().and_then(|outcome| outcome.next) else {
             break;
         };
-        if plan.fits() {
-            plan.carry_out(&mut bytes);
-        } else {
-            bytes = plan.make(&bytes);
-        }
+        carry_out(&plan, &mut bytes);
     }
     bytes
+}
+
+/// So many holders, of names up to so long.
+fn holders(limiter: Concurrency, rows: u64, longest: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for row in 0..rows {
+        let now = Micros::saturating((NOW + row * 1_003).cast_signed());
+        let name = name(row, longest);
+        let Some(holder) = Name::new(&name) else { break };
+        let cost = Cost::new(1 + row % 3).unwrap_or(Cost::ONE);
+        let state = match Stored::read(&bytes) {
+            Ok(Stored::Concurrency(holders)) => Some(holders),
+            _ => None,
+        };
+        let outcome = limiter.decide(state, now, Request { holder, cost, renew_only: false }, usize::MAX);
+        let Some(plan) = outcome.ok().and_then(|outcome| outcome.next) else { break };
+        carry_out(&plan, &mut bytes);
+    }
+    bytes
+}
+
+/// A bucket of which so many nodes, of names up to so long, hold slices.
+fn leases(limiter: TokenBucket, rows: u64, longest: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for row in 0..rows {
+        let now = Micros::saturating((NOW + row * 1_003).cast_signed());
+        let name = name(row, longest);
+        let parts = (Name::new(&name), Seq::new(1 + row), Ttl::from_micros(10_000_000 + row));
+        let (Some(node), Some(seq), Some(ttl)) = parts else { break };
+        let want = Cost::new(1 + row % 9).unwrap_or(Cost::ONE);
+        let state = match Stored::read(&bytes) {
+            Ok(Stored::Leases(leases)) => Some(leases),
+            Ok(Stored::State(State::TokenBucket(state))) => Some(lease::State::from(state)),
+            _ => None,
+        };
+        let ask = Ask { node, seq, have: Cost::ZERO, want, ttl, min: Cost::ZERO };
+        let Some(plan) = limiter.lease(state, now, &ask).next else { break };
+        carry_out(&plan, &mut bytes);
+    }
+    bytes
+}
+
+/// Names that are short, or so long.
+fn name(of: u64, longest: usize) -> Vec<u8> {
+    let mut name = format!("{of:x}").into_bytes();
+    if of.is_multiple_of(2) && name.len() < longest {
+        name.resize(longest, b'-');
+    }
+    name
+}
+
+fn carry_out(plan: &impl Plan, bytes: &mut Vec<u8>) {
+    if plan.fits() {
+        plan.carry_out(bytes);
+    } else {
+        *bytes = plan.make(bytes);
+    }
 }
 
 /// The arguments in an append-only file that are states.

@@ -53,6 +53,10 @@ impl<const N: usize> Shape<N> {
     /// Whether some rows have this length.
     pub(crate) fn has_length(length: usize) -> bool {
         let rows = length.saturating_sub(HEAD);
+        // Says "no" at once to most strings that are something else.
+        if !rows.is_multiple_of(WORD) {
+            return false;
+        }
         let has = |words: usize| {
             let shape = Self { slot: words * WORD, capacity: 1 };
             rows > 0 && rows.is_multiple_of(shape.row()) && rows / shape.row() <= Self::MOST_CAPACITY

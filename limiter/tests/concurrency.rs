@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "model/concurrency.rs"]
+mod model;
 mod sequence;
 
 use std::hint::black_box;
@@ -10,8 +12,11 @@ use std::time::{Duration, Instant};
 
 use rl_limiter::concurrency::{MOST_HOLDERS, Plan, Request, State};
 use rl_limiter::layout::{Stored, Unreadable};
-use rl_limiter::{Concurrency, Cost, Decision, Limit, Micros, Name, Plan as _, RetryAfter, TooManyHolders, Window};
+use rl_limiter::{
+    Concurrency, Cost, Decision, Limit, Micros, Name, Plan as _, RetryAfter, SlidingLog, TooManyHolders, Window,
+};
 
+use model::{Holder, Model};
 use sequence::Random;
 
 const MAX_EXACT: u64 = (1 << 53) - 1;
@@ -119,102 +124,6 @@ impl Key {
         if let Some(plan) = plan {
             self.apply(&plan);
         }
-        units
-    }
-}
-
-/// The definition.
-#[derive(Clone, Debug, Default)]
-struct Model {
-    remembered: Option<u64>,
-    holders: Vec<Holder>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Holder {
-    name: String,
-    units: u64,
-    ttl: u64,
-    end: u64,
-}
-
-impl Model {
-    /// The places that are held at `now`, none of which ends later than its ttl from then.
-    fn seen(&self, now: u64) -> Vec<Holder> {
-        let holders = self.holders.iter().cloned();
-        let bounded = holders.map(|holder| Holder { end: holder.end.min(now + holder.ttl), ..holder });
-        bounded.filter(|holder| now < holder.end).collect()
-    }
-
-    fn ends_too_late(&self, now: u64) -> bool {
-        self.holders.iter().any(|holder| holder.end > now + holder.ttl)
-    }
-
-    fn decide(
-        &mut self,
-        (limit, ttl): (u64, u64),
-        now: u64,
-        name: &str,
-        cost: u64,
-        renew_only: bool,
-        most: usize,
-    ) -> Result<Decision, TooManyHolders> {
-        let mut seen = self.seen(now);
-        let asked = u128::from(cost.max(1));
-        let place = seen.iter().position(|holder| holder.name == name);
-        let has = place.map_or(0, |index| u128::from(seen[index].units));
-        let others: Vec<_> = seen.iter().filter(|holder| holder.name != name).cloned().collect();
-        let sum = |holders: &[Holder]| holders.iter().map(|holder| u128::from(holder.units)).sum::<u128>();
-        let fits = |others: &[Holder]| sum(others) + asked <= u128::from(limit);
-        let may = place.is_some() || !renew_only;
-        let allowed = asked <= has || fits(&others) && may;
-        let too_many = allowed && cost > 0 && place.is_none() && seen.len() >= most;
-        if cost > 0 && !too_many {
-            let next = Holder { name: name.to_owned(), units: cost, ttl, end: now + ttl };
-            match place {
-                Some(index) if allowed => seen[index] = next,
-                Some(index) => seen[index] = Holder { units: seen[index].units, ..next },
-                None if allowed => seen.push(next),
-                None => {}
-            }
-        }
-        let writes = cost > 0 && (place.is_some() || allowed && !too_many || self.ends_too_late(now));
-        if writes {
-            self.holders.clone_from(&seen);
-        }
-        if too_many {
-            return Err(TooManyHolders);
-        }
-        if allowed && cost > 0 && limit > 0 {
-            self.remembered = Some(limit);
-        }
-        let retry_after = if allowed {
-            RetryAfter::Millis(0)
-        } else {
-            // The first moment at which enough others have expired, if there is one and the caller may then still ask.
-            let ends = others
-                .iter()
-                .map(|holder| holder.end)
-                .filter(|&end| fits(&others.iter().filter(|holder| holder.end > end).cloned().collect::<Vec<_>>()));
-            let wait = ends.min().map(|end| (end - now).div_ceil(1_000));
-            let own = seen.iter().find(|holder| holder.name == name).map(|holder| holder.end);
-            let in_time = |wait: u64| !renew_only || own.is_some_and(|end| now + wait * 1_000 < end);
-            wait.filter(|&wait| in_time(wait)).map_or(RetryAfter::Never, RetryAfter::Millis)
-        };
-        let remaining = u64::try_from(u128::from(limit).saturating_sub(sum(&seen))).unwrap();
-        let reset_after = seen.iter().map(|holder| (holder.end - now).div_ceil(1_000)).max().unwrap_or(0);
-        Ok(Decision { allowed, limit, remaining, retry_after, reset_after })
-    }
-
-    fn release(&mut self, now: u64, name: &str) -> u64 {
-        let mut seen = self.seen(now);
-        let place = seen.iter().position(|holder| holder.name == name);
-        if place.is_some() || !seen.is_empty() && self.ends_too_late(now) {
-            self.holders.clone_from(&seen);
-        }
-        let Some(index) = place else { return 0 };
-        let units = seen.remove(index).units;
-        self.holders = seen;
         units
     }
 }
@@ -485,6 +394,32 @@ fn a_state_shrinks_when_most_have_gone_and_has_slots_as_long_as_names_are() {
         key.release(NOON, long);
     }
     assert!(key.bytes.len() <= ROWS + 25 * ROW, "{} bytes for short names", key.bytes.len());
+}
+
+/// A log whose window and entries happen to read as holders, if one does not look at what kind it is.
+#[test]
+fn holders_are_made_anew_over_what_another_kind_left() {
+    let window = 0x0302_0000 | 9;
+    let log = SlidingLog::new(Limit::new(MAX_EXACT).unwrap(), Window::from_micros(window).unwrap());
+    let mut bytes = Vec::new();
+    let mut now = NOON;
+    while bytes.len() < 376 {
+        let state = match Stored::read(&bytes) {
+            Ok(Stored::SlidingLog(state)) => Some(state),
+            _ => None,
+        };
+        let plan = log.decide(state, micros(now), Cost::new(777).unwrap(), 100).unwrap().next.unwrap();
+        if plan.fits() {
+            plan.carry_out(&mut bytes);
+        } else {
+            bytes = plan.make(&bytes);
+        }
+        now += 100_003;
+    }
+    now += window;
+    assert!(Stored::read(&bytes).unwrap().is_unused(micros(now)));
+    let plan = limiter(1, 30_000_000).decide(None, micros(now), request("a", 1, false), 9).unwrap().next.unwrap();
+    assert_eq!(plan.make(&bytes), plan.make(&[]));
 }
 
 /// States that somebody wrote by hand: calls stay within bounds, and leave a state.

@@ -8,7 +8,7 @@ use rl_limiter::{Cost, FixedWindow, LeakyBucket, SlidingLog, SlidingWindow, Toke
 use super::algorithm::{Algorithm, Decides};
 use super::args::Args;
 use super::reply;
-use super::settle::{KeyVote, settle, vote, vote_by_bucket, vote_by_log};
+use super::settle::{KeyVote, in_limit, settle, vote, vote_by_bucket, vote_by_log};
 use super::store::{KEY, Slot};
 use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
@@ -110,9 +110,4 @@ impl Part {
             Limit::Leaky(limiter) => vote(slot, limiter, self.cost),
         }
     }
-}
-
-/// An error says which limit it is about, counted as `index` in the reply is.
-fn in_limit(index: usize) -> impl FnOnce(Error) -> Error {
-    move |error| error.at(format_args!("limit {index}"))
 }

@@ -34,20 +34,22 @@ pub fn decide_by_bucket(call: &mut Call<'_>, limiter: TokenBucket, cost: Cost) -
     let decision = {
         let mut slot = Slot::open(call, Mode::Change)?;
         let now = slot.now();
-        let (decision, change) = match slot.load_bucket()? {
+        match slot.load_bucket()? {
             Bucket::Plain(state) => {
                 let outcome = limiter.decide(state, now, cost);
-                (outcome.decision, outcome.next.map(|next| Change::Store(next.into())))
+                if let Some(next) = outcome.next {
+                    make(&mut slot, &Change::Store(next.into()), outcome.decision.allowed)?;
+                }
+                outcome.decision
             }
             Bucket::Leased(leases) => {
                 let outcome = leases.decide(limiter, now, cost);
-                (outcome.decision, outcome.next.map(Change::Leases))
+                if let Some(plan) = outcome.next {
+                    make(&mut slot, &Change::Leases(plan), outcome.decision.allowed)?;
+                }
+                outcome.decision
             }
-        };
-        if let Some(change) = change {
-            make(&mut slot, &change, decision.allowed)?;
         }
-        decision
     };
     reply::decision(call, Verdict::decided(call, KEY, TokenBucket::BY, cost, decision));
     Ok(())
@@ -105,7 +107,7 @@ pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Resu
 /// is no error.
 pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<JointVerdict, Error> {
     let verdict = JointVerdict::of(votes.iter().map(Vote::summary));
-    let full = votes.iter().find_map(|vote| vote.outcome(verdict.allowed).err());
+    let full = votes.iter().enumerate().find_map(|(index, vote)| Some((index, vote.outcome(verdict.allowed).err()?)));
     let takes = verdict.allowed && full.is_none();
     let changes = || votes.iter().map(|vote| vote.outcome(takes).ok().and_then(|outcome| outcome.next));
 
@@ -120,7 +122,12 @@ pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<JointVerdict,
         }
     }
     done?;
-    full.map_or(Ok(verdict), |full| Err(log_is_full(full)))
+    full.map_or(Ok(verdict), |(index, full)| Err(in_limit(index)(log_is_full(full))))
+}
+
+/// An error of a call that asks several limits says which one it is about, counted as `index` in the reply is.
+pub fn in_limit(index: usize) -> impl FnOnce(Error) -> Error {
+    move |error| error.at(format_args!("limit {index}"))
 }
 
 /// The most entries that a log may have.

@@ -199,7 +199,9 @@ impl<'a> Slot<'a> {
     fn change_bytes(&mut self, plan: &impl Plan) -> Result<(), Error> {
         if plan.leaves_nothing() {
             delete(&mut self.key);
-        } else if plan.fits() {
+            return Ok(());
+        }
+        if plan.fits() {
             let touched = plan.carry_out(self.key.bytes_mut());
             for range in touched.ranges() {
                 self.key.replicate_value(range.clone());

@@ -7,7 +7,7 @@ use super::algorithm::Algorithm;
 use super::top;
 use crate::server::Call;
 
-/// A decision that has been counted, or must not be. Replies are made of nothing else, so no command can forget to
+/// A decision that has been counted, or must not be. Decisions are replied as nothing else, so no command can forget to
 /// count.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict(Decision);
@@ -33,9 +33,8 @@ impl Verdict {
     }
 }
 
-/// Counts a decision of a call that asked for something, and tells those who listen about a denied one. For commands
-/// whose reply is no [`Verdict`].
-pub fn record(call: &Call<'_>, index: usize, by: Algorithm, allowed: bool) {
+/// Counts a decision of a call that asked for something, and tells those who listen about a denied one.
+fn record(call: &Call<'_>, index: usize, by: Algorithm, allowed: bool) {
     if allowed {
         by.tally().allowed.add_one();
     } else {

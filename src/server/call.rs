@@ -121,7 +121,11 @@ impl<'a> Call<'a> {
         }
         // SAFETY: the context and the names live as long as the call, which the keys can't outlive, and no two handles
         // are of one key.
-        Ok(names().map(move |name| unsafe { Key::open(api, ctx, name, mode) }))
+        let open = move |name| unsafe { Key::open(api, ctx, name, mode) };
+        // What has expired goes while no other key is open: other modules are told of it at once, and one that then
+        // deletes or replaces another of these keys would leave its handle with memory that is freed.
+        names().skip(1).map(open).for_each(drop);
+        Ok(names().map(open))
     }
 
     /// The time of the call in microseconds since the Unix epoch, by the server's clock.

@@ -72,7 +72,7 @@ const OLDEST_SERVER: (c_int, c_int) = (7, 0);
 /// a `WATCH`.
 const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
 /// The server may serve reads while it loads a new data set from its primary. It would switch that off for everybody's
-/// data unless each module says so; here no state lives outside keys.
+/// data unless each module says so; here nothing outside keys depends on what is in them.
 const HANDLE_REPL_ASYNC_LOAD: c_int = 1 << 2;
 /// Valkey 9 moves slots only if each module says that it copes; other servers ignore the bit.
 const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;

@@ -46,5 +46,6 @@ mod sliding_log;
 mod top;
 mod traffic;
 mod upgrading;
+mod vectors;
 mod wait_price;
 mod wrong_input;

@@ -15,6 +15,7 @@ pub use clock::{Clock, HOUR, NOON, SECOND};
 pub use cluster::Cluster;
 pub use disk::Disk;
 pub use port::free_port;
+pub use preload::library;
 pub use proxy::Proxy;
 pub use replica::{offset, replica_by, replica_of, wait_for_replicas, wait_until};
 pub use sentinel::Sentinels;

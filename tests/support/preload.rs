@@ -1,9 +1,9 @@
-//! Libraries that change what a server sees of the machine.
+//! Libraries in C: mostly such as change what a server sees of the machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles a library to preload.
+/// Compiles a library, which a server can preload or, if it is a module, load.
 pub fn library(name: &str, source: &str) -> PathBuf {
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
     let fresh = library.with_extension(std::process::id().to_string());

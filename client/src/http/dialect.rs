@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::rules::Checked;
 use crate::decision::Decision;
-use crate::limiter::Checked;
 use crate::policy::Policy;
 
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -88,15 +88,6 @@ impl<'a> Numbers<'a> {
         is_told.then_some(Self { policy, decision, remaining, reset_after })
     }
 
-    /// Whether a smaller share of this is left, as exact fractions; of a limit of 0 nothing is.
-    fn is_scarcer_than(&self, other: &Self) -> bool {
-        let product = |numbers: &Self, by: &Self| match numbers.decision.limit {
-            0 => 0,
-            _ => u128::from(numbers.remaining) * u128::from(by.decision.limit.max(1)),
-        };
-        product(self, other) < product(other, self)
-    }
-
     /// Until there is more.
     fn more_after(&self) -> Option<Duration> {
         match (self.remaining, self.decision.allowed) {
@@ -117,7 +108,7 @@ fn spoken_of(checked: &[Checked]) -> Option<Numbers<'_>> {
         return denied.reduce(|first, next| if wait(&next) > wait(&first) { next } else { first });
     }
     let known = checked.iter().filter_map(Numbers::of);
-    known.reduce(|first, next| if next.is_scarcer_than(&first) { next } else { first })
+    known.reduce(|first, next| if next.decision.is_scarcer_than(first.decision) { next } else { first })
 }
 
 type Fields = Vec<(HeaderName, HeaderValue)>;

@@ -15,11 +15,12 @@ use crate::policy::Policy;
 
 /// Holds requests against limits before a service sees them. See [the module](crate::http) for what callers are told.
 ///
-/// With several limits all are asked at once, and a request passes if all allow it. If one denies, what the others took
-/// is given back, in an outage to this server's part of the limit. Leaky buckets take nothing back, so they are asked
-/// last, by one more round trip, when all others have allowed; of several of them those that allow keep a place for a
+/// With several limits a request passes if all allow it, and if one denies, nothing is taken of the others, as by
+/// [`Limiter::check_all`]: those that count a request by the same subject are decided by one call, the others at the
+/// same time, and what they took is given back. Leaky buckets take nothing back, so they are asked last, by one more round
+/// trip, when all others have allowed, unless all limits share the call; of several of them those that allow keep a place for a
 /// request that another one refuses. While one denies from memory ([`Source::DenyCache`](crate::Source::DenyCache)) the
-/// others are not asked at all.
+/// others are not asked at all. A limit that all callers share is best [leased](crate::Policy::leased).
 ///
 /// Layers outside see refusals too. CORS belongs there: preflights carry no identity.
 ///

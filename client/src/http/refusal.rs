@@ -7,8 +7,8 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 
 use super::dialect::seconds;
+use super::rules::Checked;
 use crate::decision::Decision;
-use crate::limiter::Checked;
 
 /// Why a request may not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]

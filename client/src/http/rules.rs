@@ -1,5 +1,6 @@
 //! What a layer holds requests against.
 
+use std::iter::zip;
 use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
@@ -9,7 +10,9 @@ use super::dialect::Dialect;
 use super::key_by::KeyBy;
 use super::refusal::Refusal;
 use super::source::Identity;
-use crate::limiter::{Applied, Checked, Limiter};
+use crate::check::Check;
+use crate::decision::Decision;
+use crate::limiter::Limiter;
 use crate::policy::Policy;
 
 /// What a layer holds requests against.
@@ -26,6 +29,22 @@ pub(super) struct Limit {
     pub policy: Policy,
     pub key_by: KeyBy,
     /// Whether its numbers are for callers.
+    pub is_told: bool,
+}
+
+/// A limit that applies to a request.
+pub(super) struct Applied {
+    pub check: Check,
+    /// As in [`Limit`].
+    is_told: bool,
+}
+
+/// A limit that a request was held against, and what it decided.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub policy: Policy,
+    pub decision: Decision,
+    /// As in [`Limit`].
     pub is_told: bool,
 }
 
@@ -52,7 +71,7 @@ impl Rules {
             let is_shadow = policy.is_shadow();
             match key_by.identity(head) {
                 Identity::Subject(subject) => {
-                    applied.push(Applied { policy: policy.clone(), subject, is_told: *is_told && !is_shadow });
+                    applied.push(Applied { check: Check::new(policy, subject), is_told: *is_told && !is_shadow });
                 }
                 Identity::Missing if key_by.is_optional() || is_shadow => {}
                 Identity::Contradictory | Identity::Impossible if is_shadow => {}
@@ -68,7 +87,11 @@ impl Rules {
     pub async fn judge(&self, applied: Vec<Applied>) -> Verdict {
         // Taken first: a reset that is added to it is then never late by the time that asking takes.
         let asked_at = self.limiter.wall_clock();
-        Verdict { checked: self.limiter.check_each(applied).await, asked_at }
+        let decisions = self.limiter.check_all(applied.iter().map(|limit| limit.check.clone())).await.decisions;
+        let checked = zip(applied, decisions).filter_map(|(Applied { check, is_told }, decision)| {
+            Some(Checked { policy: check.policy().clone(), decision: decision?, is_told })
+        });
+        Verdict { checked: checked.collect(), asked_at }
     }
 
     /// Adds to a response what its caller is to know.

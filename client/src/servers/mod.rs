@@ -46,12 +46,26 @@ impl<'a> Command<'a> {
     }
 }
 
-/// The integers of a reply.
+/// The integers of a reply, or the one that it is.
 #[derive(Default)]
 pub(crate) struct Reply(Vec<i64>);
 
+/// What a node may call its own, as `RL.LEASE` answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grant {
+    pub holding: u64,
+    pub free: u64,
+    pub retry_after: RetryAfter,
+    /// In milliseconds.
+    pub ttl: u64,
+    pub nodes: u64,
+}
+
 impl Reply {
     fn read(value: &Value) -> Result<Option<Self>, Error> {
+        if let Value::Int(number) = value {
+            return Ok(Some(Self(vec![*number])));
+        }
         redis::from_redis_value_ref::<Option<Vec<i64>>>(value)
             .map(|numbers| numbers.map(Self))
             .map_err(|_| Error::new(ErrorKind::Rejected, "the reply is none of redis-rl"))
@@ -59,18 +73,48 @@ impl Reply {
 
     /// The first five, as a decision.
     pub fn decision(&self) -> Result<Decision, Error> {
-        let [allowed, limit, remaining, retry_after, reset_after, ..] = self.0[..] else { return Err(self.odd()) };
-        let unsigned = |number: i64| u64::try_from(number).map_err(|_| self.odd());
+        self.decision_in(&self.0)
+    }
+
+    /// Whether all of so many limits allow, and what each says: five integers each, behind the first two.
+    pub fn decisions(&self, count: usize) -> Result<(bool, Vec<Decision>), Error> {
+        let [allowed, _, each @ ..] = &self.0[..] else { return Err(self.odd()) };
+        let decisions: Vec<_> = each.chunks(5).map(|five| self.decision_in(five)).collect::<Result<_, _>>()?;
+        if decisions.len() == count { Ok((*allowed == 1, decisions)) } else { Err(self.odd()) }
+    }
+
+    fn decision_in(&self, numbers: &[i64]) -> Result<Decision, Error> {
+        let [allowed, limit, remaining, retry_after, reset_after, ..] = *numbers else { return Err(self.odd()) };
         Ok(Decision {
             allowed: allowed == 1,
-            limit: unsigned(limit)?,
-            remaining: unsigned(remaining)?,
-            retry_after: match retry_after {
-                -1 => RetryAfter::Never,
-                millis => RetryAfter::Millis(unsigned(millis)?),
-            },
-            reset_after: unsigned(reset_after)?,
+            limit: self.unsigned(limit)?,
+            remaining: self.unsigned(remaining)?,
+            retry_after: self.wait(retry_after)?,
+            reset_after: self.unsigned(reset_after)?,
         })
+    }
+
+    /// What was leased.
+    pub fn grant(&self) -> Result<Grant, Error> {
+        let [holding, free, _, retry_after, ttl, nodes] = self.0[..] else { return Err(self.odd()) };
+        Ok(Grant {
+            holding: self.unsigned(holding)?,
+            free: self.unsigned(free)?,
+            retry_after: self.wait(retry_after)?,
+            ttl: self.unsigned(ttl)?,
+            nodes: self.unsigned(nodes)?,
+        })
+    }
+
+    fn unsigned(&self, number: i64) -> Result<u64, Error> {
+        u64::try_from(number).map_err(|_| self.odd())
+    }
+
+    fn wait(&self, millis: i64) -> Result<RetryAfter, Error> {
+        match millis {
+            -1 => Ok(RetryAfter::Never),
+            millis => self.unsigned(millis).map(RetryAfter::Millis),
+        }
     }
 
     /// A decision, and what did not fit.

@@ -8,7 +8,10 @@ use crate::support::{Server, ask, send};
 
 /// With so much time that no busy machine makes an outage of it.
 pub fn builder_for(server: &Server) -> Builder {
-    Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).deadline(Duration::from_secs(10)).nodes(1)
+    Limiter::builder(format!("redis://127.0.0.1:{}", server.port()))
+        .deadline(Duration::from_secs(10))
+        .nodes(1)
+        .without_fleet()
 }
 
 pub fn limiter_of(server: &Server) -> Limiter {

@@ -23,7 +23,7 @@ fn window(limit: u64) -> Policy {
 
 fn limiter(port: u16, outage: Outage, nodes: u32) -> Limiter {
     let builder = Limiter::builder(format!("redis://127.0.0.1:{port}")).deadline(Duration::from_millis(250));
-    builder.on_outage(outage).nodes(nodes).connect_lazy().unwrap()
+    builder.on_outage(outage).nodes(nodes).without_fleet().connect_lazy().unwrap()
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn rc_175_a_check_whose_reply_is_lost_counts_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rc_184_ten_thousand_checks_at_once_get_each_its_own_reply() {
     let server = Server::new();
-    let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).nodes(1);
+    let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).nodes(1).without_fleet();
     let limiter = builder.deadline(Duration::from_secs(30)).connect().await.unwrap();
     let checks: Vec<_> = (0..10_000)
         .map(|number: u64| {
@@ -142,7 +142,7 @@ async fn rc_204_open_is_visible_closed_refuses_and_a_silent_server_delays_neithe
 async fn rc_205_no_number_is_made_up_where_the_server_answers_errors() {
     let server = Server::new();
     ask::<()>(&mut server.connect(), "RPUSH rl:{alice}:p x");
-    let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).nodes(1);
+    let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).nodes(1).without_fleet();
     let limiter = builder.on_outage(Outage::Open).on_fault(Outage::Open).connect_lazy().unwrap();
     for _ in 0..5 {
         let decision = limiter.check(&window(10), "alice").await;

@@ -19,7 +19,7 @@ const PERMISSIONS: &str = "ACL SETUSER api on >secret ~rl:* -@all +rl.fixed +clu
 
 fn limiter_of(cluster: &Cluster) -> Limiter {
     let builder = Limiter::cluster(cluster.addresses());
-    builder.deadline(PATIENCE).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
+    builder.deadline(PATIENCE).on_outage(Outage::Closed).nodes(1).without_fleet().connect_lazy().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,7 +32,7 @@ async fn a_slot_that_moves_under_load_costs_no_decision_and_no_call_is_counted_t
         }
         let addresses = cluster.addresses().into_iter().map(|url| url.replace("redis://", "redis://api:secret@"));
         let builder = Limiter::cluster(addresses);
-        let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
+        let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).without_fleet().connect().await.unwrap();
         // Several keys of one subject: they share the slot, and move one by one.
         let policies: Vec<Policy> =
             (0..5).map(|number| Policy::fixed_window(&format!("p{number}"), 100, 36_500 * DAY).unwrap()).collect();

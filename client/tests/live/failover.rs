@@ -18,7 +18,7 @@ fn options() -> Options {
 
 fn limiter_of(sentinels: &Sentinels) -> Limiter {
     let builder = Limiter::sentinel(sentinels.urls(), sentinels.name());
-    builder.deadline(PATIENCE).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
+    builder.deadline(PATIENCE).on_outage(Outage::Closed).nodes(1).without_fleet().connect_lazy().unwrap()
 }
 
 fn is_primary(server: &Server) -> bool {
@@ -104,8 +104,13 @@ async fn a_primary_that_became_a_replica_costs_no_decision() {
         let sentinel = Options::sentinel(&format!("sentinel monitor main 127.0.0.1 {} 1\n", old.port())).start();
         let at_sentinel = &mut sentinel.connect();
         let url = format!("redis://127.0.0.1:{}", sentinel.port());
-        let limiter =
-            Limiter::sentinel([url], "main").deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
+        let limiter = Limiter::sentinel([url], "main")
+            .deadline(Duration::from_secs(5))
+            .nodes(1)
+            .without_fleet()
+            .connect()
+            .await
+            .unwrap();
         assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
         ask::<()>(at_sentinel, "SENTINEL REMOVE main");
         ask::<()>(at_sentinel, &format!("SENTINEL MONITOR main 127.0.0.1 {} 1", new.port()));
@@ -127,8 +132,13 @@ async fn sentinels_that_are_all_gone_do_not_matter_while_the_primary_answers() {
         let primary = options().start();
         let sentinel = Options::sentinel(&format!("sentinel monitor main 127.0.0.1 {} 1\n", primary.port())).start();
         let url = format!("redis://127.0.0.1:{}", sentinel.port());
-        let limiter =
-            Limiter::sentinel([url], "main").deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
+        let limiter = Limiter::sentinel([url], "main")
+            .deadline(Duration::from_secs(5))
+            .nodes(1)
+            .without_fleet()
+            .connect()
+            .await
+            .unwrap();
         assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
         drop(sentinel);
         for _ in 0..10 {

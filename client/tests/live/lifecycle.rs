@@ -11,7 +11,13 @@ use crate::support::{Options, Sentinels, Server, Silent, ask, free_port, info, r
 
 fn limiter_at(port: u16) -> Limiter {
     let builder = Limiter::builder(format!("redis://127.0.0.1:{port}"));
-    builder.deadline(Duration::from_millis(250)).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
+    builder
+        .deadline(Duration::from_millis(250))
+        .on_outage(Outage::Closed)
+        .nodes(1)
+        .without_fleet()
+        .connect_lazy()
+        .unwrap()
 }
 
 pub fn runtime() -> Runtime {
@@ -59,14 +65,21 @@ async fn connecting_fails_in_time() {
             let url = format!("redis://127.0.0.1:{port}");
             let builders = [Limiter::builder(&url), Limiter::cluster([&url]), Limiter::sentinel([&url], "main")];
             for builder in builders {
-                let error = builder.connect_timeout(Duration::from_millis(300)).nodes(1).connect().await.unwrap_err();
+                let error = builder
+                    .connect_timeout(Duration::from_millis(300))
+                    .nodes(1)
+                    .without_fleet()
+                    .connect()
+                    .await
+                    .unwrap_err();
                 assert!(error.is_outage(), "{error}");
             }
             assert!(began.elapsed() < longest, "three times to connect took {:?}", began.elapsed());
         }
         let server = Server::new();
         let url = format!("redis://127.0.0.1:{}", server.port());
-        let limiter = Limiter::builder(url).deadline(Duration::from_secs(5)).nodes(1).connect().await.unwrap();
+        let limiter =
+            Limiter::builder(url).deadline(Duration::from_secs(5)).nodes(1).without_fleet().connect().await.unwrap();
         assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
     })
     .await;
@@ -113,7 +126,7 @@ async fn no_attempt_to_connect_outlives_it() {
     for builder in builders {
         let before = Handle::current().metrics().num_alive_tasks();
         let builder = builder.deadline(Duration::from_millis(20)).connect_timeout(Duration::from_secs(60));
-        let limiter = builder.nodes(1).connect_lazy().unwrap();
+        let limiter = builder.nodes(1).without_fleet().connect_lazy().unwrap();
         limiter.try_check(&counter(), "alice").await.unwrap_err();
         assert!(Handle::current().metrics().num_alive_tasks() > before, "it does not go on");
         drop(limiter);
@@ -129,7 +142,7 @@ async fn no_link_to_a_server_that_is_not_needed_any_more_outlives_it() {
         let sentinels = Sentinels::of(&primary);
         let before = Handle::current().metrics().num_alive_tasks();
         let builder = Limiter::sentinel(sentinels.urls(), sentinels.name()).deadline(Duration::from_secs(5));
-        let limiter = builder.nodes(1).connect().await.unwrap();
+        let limiter = builder.nodes(1).without_fleet().connect().await.unwrap();
         assert_eq!(limiter.check(&counter(), "alice").await.source, Source::Redis);
         let clients = |server: &Server| -> Vec<String> {
             let list: String = ask(&mut server.connect(), "CLIENT LIST TYPE normal");

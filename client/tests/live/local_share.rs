@@ -27,7 +27,7 @@ fn policies() -> [Policy; 3] {
 /// in how many milliseconds.
 fn be_a_node(task: &str) {
     let (port, nodes) = task.split_once(' ').unwrap();
-    let builder = Limiter::builder(format!("redis://127.0.0.1:{port}")).nodes(nodes.parse().unwrap());
+    let builder = Limiter::builder(format!("redis://127.0.0.1:{port}")).nodes(nodes.parse().unwrap()).without_fleet();
     let limiter = builder.deadline(DEADLINE).on_outage(Outage::LocalShare).connect_lazy().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -98,7 +98,7 @@ fn eight_processes_that_believe_to_be_four_admit_twice_the_limit_and_two_a_half(
 async fn rc_213_a_redis_that_comes_and_goes_hands_out_no_fresh_shares() {
     patiently(async || {
         let mut server = Server::new();
-        let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).nodes(4);
+        let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).nodes(4).without_fleet();
         let limiter = builder.deadline(DEADLINE).on_outage(Outage::LocalShare).connect_lazy().unwrap();
         let policy = Policy::token_bucket("p", 40, Rate::per_second(4)).unwrap();
         let _alone = alone().await;

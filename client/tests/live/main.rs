@@ -14,13 +14,16 @@ mod deny_cache;
 mod examples;
 mod failover;
 mod fake;
+mod fleet;
 mod layer;
+mod leased;
 mod lifecycle;
 mod load;
 mod local_share;
 #[cfg(all(feature = "metrics", feature = "tracing"))]
 mod observed;
 mod outage;
+mod places;
 mod processes;
 #[allow(dead_code, reason = "shared with the test of the README, which needs other parts")]
 mod programs;
@@ -30,6 +33,7 @@ mod runtimes;
 mod same;
 mod seeds;
 mod setting_up;
+mod several;
 mod states;
 mod subjects;
 #[cfg(feature = "tls")]

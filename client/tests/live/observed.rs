@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use metrics_util::debugging::{DebugValue, Snapshotter};
-use redis_rl_client::{Limiter, Outage, Source};
+use redis_rl_client::{Limiter, Outage, Policy, Rate, Source};
 use tokio::time::{Instant, sleep};
 
 use crate::answers::policies;
@@ -28,7 +28,7 @@ fn no_subject_is_told_where_the_module_is_missing() {
         let url = |server: &Server| format!("redis://127.0.0.1:{}", server.port());
         let secret = "sk_live_4242";
         for builder in [Limiter::builder(url(&server)), Limiter::cluster([url(&node)])] {
-            let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).connect_lazy().unwrap();
+            let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).without_fleet().connect_lazy().unwrap();
             for policy in policies() {
                 assert!(limiter.check(&policy, secret).await.is_unavailable());
                 let errors = [
@@ -46,6 +46,42 @@ fn no_subject_is_told_where_the_module_is_missing() {
         let text = log.text();
         assert_eq!(text.matches("ERR unknown command 'RL.").count(), 2, "once for each limiter: {text}");
         assert!(!text.contains("4242"), "{text}");
+    });
+}
+
+#[test]
+fn what_is_leased_shows_and_no_key_does() {
+    observed(async |_, metrics| {
+        let server = Server::new();
+        let limiter = crate::answers::limiter_of(&server);
+        let policy = Policy::token_bucket("hot", 40_000, Rate::per_second(100_000)).unwrap().leased().unwrap();
+        let (mut held, mut calls) = (0.0_f64, 0);
+        let mut look = || {
+            for (key, _, _, value) in metrics.snapshot().into_vec() {
+                let (name, labels) =
+                    (key.key().name().to_owned(), format!("{:?}", key.key().labels().collect::<Vec<_>>()));
+                assert!(!labels.contains("secret"), "{name} {labels}");
+                match value {
+                    DebugValue::Gauge(level) if name == "ratelimit_lease_tokens_held" => held = level.into_inner(),
+                    DebugValue::Counter(count) if name == "ratelimit_lease_requests_total" => calls += count,
+                    _ => {}
+                }
+            }
+            (held, calls)
+        };
+        let began = Instant::now();
+        while look().0 == 0.0 {
+            assert!(began.elapsed() < Duration::from_secs(5), "no token is shown");
+            for _ in 0..20 {
+                let _ = limiter.check(&policy, "secret").await;
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        assert!(look().1 > 0);
+        sleep(Duration::from_secs(1)).await;
+        // A snapshot resets what it shows of a gauge, which is added to.
+        look();
+        eprintln!("  held {held}, {calls} calls");
     });
 }
 
@@ -68,7 +104,7 @@ fn a_server_that_was_replaced_is_no_longer_told_to_be_left_alone() {
         let server = Server::new();
         let sentinel = FakeSentinel::that_says(gone);
         let builder = Limiter::sentinel([sentinel.url()], "main").deadline(Duration::from_millis(250));
-        let limiter = builder.on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap();
+        let limiter = builder.on_outage(Outage::Closed).nodes(1).without_fleet().connect_lazy().unwrap();
         open_the_breaker(&limiter).await;
         sentinel.says(server.port());
         let began = Instant::now();

@@ -13,7 +13,7 @@ const A_WHILE: Duration = Duration::from_millis(500);
 
 fn limiter_at(port: u16, outage: Outage) -> Limiter {
     let builder = Limiter::builder(format!("redis://127.0.0.1:{port}"));
-    builder.deadline(DEADLINE).on_outage(outage).nodes(1).connect_lazy().unwrap()
+    builder.deadline(DEADLINE).on_outage(outage).nodes(1).without_fleet().connect_lazy().unwrap()
 }
 
 /// Whether a decision is what an outage leads to.
@@ -203,7 +203,7 @@ async fn callers_whose_own_deadline_is_shorter_open_the_breaker_all_the_same() {
         let _alone = alone().await;
         let server = Server::new();
         let builder = Limiter::builder(format!("redis://127.0.0.1:{}", server.port())).on_outage(Outage::Closed);
-        let limiter = builder.deadline(Duration::from_millis(500)).nodes(1).connect().await.unwrap();
+        let limiter = builder.deadline(Duration::from_millis(500)).nodes(1).without_fleet().connect().await.unwrap();
         server.stop();
         let began = Instant::now();
         loop {

@@ -15,7 +15,7 @@ const ANEW: Duration = CONNECT_TIMEOUT.saturating_add(Duration::from_secs(4));
 
 fn set_up(builder: Builder) -> Limiter {
     let builder = builder.deadline(DEADLINE).connect_timeout(CONNECT_TIMEOUT);
-    builder.on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap()
+    builder.on_outage(Outage::Closed).nodes(1).without_fleet().connect_lazy().unwrap()
 }
 
 fn url(server: &Server) -> String {

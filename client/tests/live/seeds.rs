@@ -16,7 +16,8 @@ async fn silent_seeds_hold_nobody_up(set_up: impl FnOnce(Vec<String>) -> Builder
     // To ask all of them takes longer than a failure is believed.
     let silents: [Silent; 5] = std::array::from_fn(|_| Silent::new());
     let urls = silents.iter().map(|silent| format!("redis://127.0.0.1:{}", silent.port())).collect();
-    let limiter = set_up(urls).deadline(DEADLINE).on_outage(Outage::Closed).nodes(1).connect_lazy().unwrap();
+    let limiter =
+        set_up(urls).deadline(DEADLINE).on_outage(Outage::Closed).nodes(1).without_fleet().connect_lazy().unwrap();
     // Until all of them have been asked once nobody knows that it is in vain.
     let began = Instant::now();
     while limiter.try_check(&counter(), "alice").await.unwrap_err().to_string().contains("before it was known") {
@@ -60,7 +61,7 @@ async fn one_node_whose_name_nobody_knows_does_not_take_out_the_others() {
             });
         }
         let builder = Limiter::cluster(cluster.addresses()).deadline(PATIENCE).on_outage(Outage::Closed);
-        let limiter = builder.nodes(1).connect().await.unwrap();
+        let limiter = builder.nodes(1).without_fleet().connect().await.unwrap();
         let mut seen = [0; 3];
         for subject in (0..30).map(|number| number.to_string()) {
             let primary = cluster.primary_of(&format!("rl:{{{subject}}}:counter"));
@@ -77,7 +78,7 @@ async fn one_node_whose_name_nobody_knows_does_not_take_out_the_others() {
 
 /// Sees that it is a fault, whoever of the seeds is asked last.
 async fn assert_always_a_fault(builder: Builder, kind: ErrorKind) {
-    let limiter = builder.deadline(PATIENCE).on_outage(Outage::Open).nodes(1).connect_lazy().unwrap();
+    let limiter = builder.deadline(PATIENCE).on_outage(Outage::Open).nodes(1).without_fleet().connect_lazy().unwrap();
     for number in 0..40 {
         let error = limiter.try_check(&counter(), "alice").await.unwrap_err();
         assert_eq!((error.kind(), error.is_outage()), (kind, false), "{number}: {error}");
@@ -119,7 +120,7 @@ async fn sentinels_that_disagree_do_not_make_calls_go_to_and_fro() {
         ask::<()>(&mut new.connect(), "RL.FIXED rl:{alice}:counter 1000000000 36500d 500000000");
         let sentinels = [new.port(), old.port(), new.port()].map(FakeSentinel::that_says);
         let urls: Vec<String> = sentinels.iter().map(FakeSentinel::url).collect();
-        let builder = || Limiter::sentinel(&urls, "main").deadline(PATIENCE).nodes(1);
+        let builder = || Limiter::sentinel(&urls, "main").deadline(PATIENCE).nodes(1).without_fleet();
         // Each begins with any of the three.
         let limiters: Vec<Limiter> = (0..16).map(|_| builder().connect_lazy().unwrap()).collect();
         let mut asked = vec![Vec::new(); limiters.len()];

@@ -13,7 +13,7 @@ use crate::support::{Cluster, Options, Server, ask, free_port, info, replica_of,
 /// All is allowed in an outage, so that a fault that is taken for one shows.
 fn limiter_at(url: impl Into<String>) -> Limiter {
     let builder = Limiter::builder(url).deadline(Duration::from_secs(1));
-    builder.on_outage(Outage::Open).nodes(1).connect_lazy().unwrap()
+    builder.on_outage(Outage::Open).nodes(1).without_fleet().connect_lazy().unwrap()
 }
 
 fn limiter_of(server: &Server) -> Limiter {
@@ -175,7 +175,8 @@ async fn a_node_of_a_cluster_without_slots_is_out() {
     let server = Options::new().set("cluster-enabled", "yes").start();
     let url = format!("redis://127.0.0.1:{}", server.port());
     assert_outage(&limiter_at(&url), "alice", "CLUSTERDOWN").await;
-    let cluster = Limiter::cluster([url]).deadline(Duration::from_secs(1)).on_outage(Outage::Open).nodes(1);
+    let cluster =
+        Limiter::cluster([url]).deadline(Duration::from_secs(1)).on_outage(Outage::Open).nodes(1).without_fleet();
     let limiter = cluster.connect_lazy().unwrap();
     assert_outage(&limiter, "alice", "127.0.0.1").await;
     ask::<()>(&mut server.connect(), "CLUSTER ADDSLOTSRANGE 0 16383");
@@ -201,7 +202,7 @@ async fn what_the_right_server_refuses_is_no_reason_to_ask_who_serves_it() {
     let cluster = Cluster::of(1);
     let redis = &mut cluster.connections()[0];
     let builder = Limiter::cluster(cluster.addresses()).deadline(Duration::from_secs(5));
-    let limiter = builder.nodes(1).connect().await.unwrap();
+    let limiter = builder.nodes(1).without_fleet().connect().await.unwrap();
     for (kind, change) in [
         (ErrorKind::WrongType, "RPUSH rl:{alice}:counter x"),
         (ErrorKind::Unavailable, "CONFIG SET maxmemory 1"),
@@ -291,7 +292,13 @@ async fn an_ordinary_server_given_as_a_cluster_or_a_sentinel_is_a_fault() {
     let server = Server::new();
     let url = format!("redis://127.0.0.1:{}", server.port());
     let set_up = |builder: redis_rl_client::Builder| {
-        builder.deadline(Duration::from_secs(1)).on_outage(Outage::Open).nodes(1).connect_lazy().unwrap()
+        builder
+            .deadline(Duration::from_secs(1))
+            .on_outage(Outage::Open)
+            .nodes(1)
+            .without_fleet()
+            .connect_lazy()
+            .unwrap()
     };
     let cluster = set_up(Limiter::cluster([&url]));
     assert_fault(&cluster, "alice", ErrorKind::Rejected, "ERR This instance has cluster support disabled").await;

@@ -68,7 +68,7 @@ fn hostile() -> Vec<Vec<u8>> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_has_a_count_of_its_own_where_the_client_looks_for_it() {
     let cluster = Cluster::of(3);
-    let builder = Limiter::cluster(cluster.addresses()).deadline(Duration::from_secs(5)).nodes(1);
+    let builder = Limiter::cluster(cluster.addresses()).deadline(Duration::from_secs(5)).nodes(1).without_fleet();
     let limiter = builder.connect().await.unwrap();
     let [policy, other] = ["p", "q"].map(|name| Policy::fixed_window(name, 2, 36_500 * 24 * HOUR).unwrap());
     let subjects = hostile();

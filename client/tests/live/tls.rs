@@ -41,7 +41,7 @@ async fn check(urls: &str) -> String {
     for url in urls.split(' ') {
         let (kind, url) = url.split_once('=').unwrap();
         let builder = if kind == "cluster" { Limiter::cluster([url]) } else { Limiter::builder(url) };
-        let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).connect_lazy().unwrap();
+        let limiter = builder.deadline(Duration::from_secs(5)).nodes(1).without_fleet().connect_lazy().unwrap();
         answers.push(match limiter.try_check(&counter(), "alice").await {
             Ok(decision) => format!("{kind}: {}", decision.source == Source::Redis),
             Err(error) => format!("{kind}: {:?} {error}", error.kind()),

@@ -18,13 +18,15 @@ use crate::redis_server::ANSWERS_WITHIN;
 /// A limiter that has reached Redis. `outage` decides when Redis is away.
 ///
 /// A server in earnest would set a deadline of some 20 ms. Here a slow machine must not pass for an outage, or nothing is
-/// exact; and where Redis is killed nobody waits, for connections are refused at once.
+/// exact; and where Redis is killed nobody waits, for connections are refused at once. And the number of servers is told: those
+/// of the run before count as there for two seconds more.
 pub async fn connect(redis: SocketAddr, outage: Outage) -> Fallible<Limiter> {
     let builder = Limiter::builder(format!("redis://{redis}"))
         .deadline(ANSWERS_WITHIN)
         .connect_timeout(ANSWERS_WITHIN)
         .on_outage(outage)
-        .nodes(SERVERS.len() as u32);
+        .nodes(SERVERS.len() as u32)
+        .without_fleet();
     Ok(builder.connect().await?)
 }
 

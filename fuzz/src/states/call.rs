@@ -1,9 +1,11 @@
 //! A call with arbitrary parameters.
 
 use arbitrary::Arbitrary;
-use rl_limiter::layout::Stored;
+use rl_limiter::lease::Ttl;
 use rl_limiter::quantity::MAX_EXACT;
-use rl_limiter::{Age, Cost, Fact, Limit, Micros, Rate, Window};
+use rl_limiter::{Age, Cost, Limit, Micros, Name, Rate, Window};
+
+use super::facts::Facts;
 
 const LONGEST: u64 = 36_500 * 86_400_000_000;
 const MOST_TERM: u64 = (1 << 63) - 1;
@@ -13,7 +15,8 @@ const MOST_TERM: u64 = (1 << 63) - 1;
 pub struct Call {
     /// Which of the things that can be done is what stays done.
     pub what: u8,
-    /// Bits: the limit, the window or rate are the remembered ones. From the third on: when the call comes.
+    /// Bits: whether the limit, and the window or rate, are the remembered ones; whether it says an age, or may take a
+    /// place; from the fourth on when it comes; the highest two: whose call it is.
     pub how: u8,
     /// Microseconds, since the epoch or some moment of the state.
     pub time: Number,
@@ -25,9 +28,9 @@ pub struct Call {
     pub window: Number,
     /// The units of a rate.
     pub rate: Number,
-    /// How long ago it was taken.
+    /// How long ago it was taken, or what a node has.
     pub age: Number,
-    /// The most entries of a log.
+    /// The most entries of a log, or holders; the number of a node's call, less that of the one before.
     pub entries: u16,
 }
 
@@ -48,48 +51,9 @@ impl Number {
     }
 }
 
-/// What a state tells about itself.
-pub struct Facts {
-    limit: Option<Limit>,
-    window: Option<Window>,
-    rate: Option<Rate>,
-    /// The largest count.
-    used: u64,
-    /// The time of the last call that took something.
-    pub last: Micros,
-    /// When it will be unused, as far as it can be told from the rest.
-    unused_at: Micros,
-}
-
-impl Facts {
-    /// Of what is stored.
-    pub fn of(stored: &Stored<'_>) -> Self {
-        let unused_at = match stored {
-            Stored::State(state) => state.unused_at(),
-            Stored::SlidingLog(log) => log.unused_at(),
-        };
-        let mut facts = Self { limit: None, window: None, rate: None, used: 0, last: unused_at, unused_at };
-        stored.describe(&mut |name, fact| match (name, fact) {
-            ("limit" | "capacity", Fact::Units(units)) => facts.limit = Limit::new(units),
-            (_, Fact::Units(units)) => facts.used = facts.used.max(units),
-            (_, Fact::Window(window)) => facts.window = Some(window),
-            (_, Fact::Rate(rate)) => facts.rate = Some(rate),
-            (_, Fact::Moment(moment)) => facts.last = moment,
-        });
-        facts
-    }
-}
-
-impl Facts {
-    /// Whether there is a limit, and no more in use than this many limits.
-    pub fn within_limits(&self, limits: u64) -> bool {
-        self.limit.is_some_and(|limit| (1..=limits * limit.get()).contains(&self.used.max(1)))
-    }
-
-    /// Whether there is a limit, and no count above this.
-    pub fn within(&self, most: u64) -> bool {
-        self.limit > Some(Limit::ZERO) && self.used <= most
-    }
+/// The moment so many microseconds later.
+pub fn later(moment: Micros, micros: u64) -> Micros {
+    Micros::saturating(moment.get().saturating_add(micros).min(Micros::MAX.get()).cast_signed())
 }
 
 impl Call {
@@ -132,6 +96,44 @@ impl Call {
     /// How long ago it was taken, if that is told.
     pub fn age(&self) -> Option<Age> {
         Age::from_micros(self.age.up_to(LONGEST)).filter(|_| self.how & 4 == 0)
+    }
+
+    /// Whether it only keeps a place.
+    pub fn renews_only(&self) -> bool {
+        self.how & 4 != 0
+    }
+
+    /// Whose call it is: one of these names, or another one, which is made in `fresh`.
+    pub fn name<'n>(&self, names: &[&'n [u8]], fresh: &'n mut [u8; Name::LONGEST]) -> Name<'n> {
+        let index = match self.how >> 6 {
+            0 => None,
+            1 => Some(0),
+            2 => names.len().checked_sub(1),
+            _ => Some(usize::from(self.entries)),
+        };
+        let known = index.filter(|_| !names.is_empty()).map(|index| names[index % names.len()]);
+        if let Some(name) = known.and_then(Name::new) {
+            return name;
+        }
+        fresh.fill(self.units.cut);
+        let length = 1 + usize::from(self.units.cut) % Name::LONGEST;
+        Name::new(&fresh[..length]).unwrap_or_else(|| unreachable!("from 1 to 64 bytes"))
+    }
+
+    /// What a node says that it has.
+    pub fn have(&self) -> Cost {
+        Cost::new(self.age.up_to(MAX_EXACT)).unwrap_or(Cost::ONE)
+    }
+
+    /// Fewer tokens than these are not worth a call to a node.
+    pub fn least(&self) -> Cost {
+        Cost::new(self.limit.up_to(MAX_EXACT)).unwrap_or(Cost::ZERO)
+    }
+
+    /// How long a node's row is kept.
+    pub fn lease_ttl(&self) -> Ttl {
+        let micros = Ttl::MIN + self.window.up_to(Ttl::MAX - Ttl::MIN);
+        Ttl::from_micros(micros).unwrap_or_else(|| unreachable!("within its range"))
     }
 
     /// One of the things that could be done.

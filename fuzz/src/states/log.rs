@@ -1,12 +1,11 @@
 //! What is done to a sliding window log. Only what a call reads of it is checked by the call, so what was planted may
 //! be a lie: then answers may be wrong, but keep to their bounds, and so does what is written.
 
-use rl_limiter::layout::Stored;
 use rl_limiter::sliding_log::{Plan, State};
 use rl_limiter::{Cost, Micros, SlidingLog};
 
-use super::answer;
 use super::call::Call;
+use super::{answer, changed};
 
 /// The rows that are told to people.
 const MOST_ROWS: usize = 100;
@@ -33,6 +32,13 @@ pub fn decided(limiter: SlidingLog, log: State<'_>, now: Micros, call: &Call) ->
     outcome.next
 }
 
+/// The first call, where nothing is in use any more.
+pub fn begun(limiter: SlidingLog, bytes: &[u8], now: Micros, call: &Call) {
+    if let Ok(outcome) = limiter.decide(None, now, call.cost(), call.entries.into()) {
+        changed::over_unused(bytes, outcome.next.as_ref());
+    }
+}
+
 /// Gives back. What it would do.
 pub fn refunded(log: State<'_>, now: Micros, call: &Call) -> Option<Plan> {
     let plan = log.refund(now, call.cost(), call.age());
@@ -40,28 +46,7 @@ pub fn refunded(log: State<'_>, now: Micros, call: &Call) -> Option<Plan> {
     plan
 }
 
-/// What is stored after a call that would do this, as the command does it.
-pub fn left(bytes: &[u8], plan: Option<Plan>) -> Option<Vec<u8>> {
-    let Some(plan) = plan else { return Some(bytes.to_vec()) };
-    if plan.leaves_nothing() {
-        return None;
-    }
-    let left = if plan.fits() { in_place(bytes, &plan) } else { plan.make(bytes) };
-    assert_eq!(left.len(), plan.length());
-    assert!(Stored::has_length(left.len()), "a log of {} bytes, which is none", left.len());
-    Some(left)
-}
-
-/// Carried out in the bytes that there are. What is told as touched is all that changed: a replica gets no more.
-fn in_place(bytes: &[u8], plan: &Plan) -> Vec<u8> {
-    let mut changed = bytes.to_vec();
-    let touched = plan.carry_out(&mut changed);
-    let mut replica = bytes.to_vec();
-    for range in touched.ranges() {
-        replica[range.clone()].copy_from_slice(&changed[range.clone()]);
-    }
-    assert_eq!(replica, changed, "more changed than was told");
-    let written: usize = touched.ranges().iter().map(|range| range.len()).sum();
-    assert!(written <= MOST_TOUCHED.min(bytes.len()), "{written} bytes written to a log of {}", bytes.len());
-    changed
+/// What is stored after a call that would do this.
+pub fn left(bytes: &[u8], plan: Option<&Plan>) -> Option<Vec<u8>> {
+    changed::left(bytes, plan, MOST_TOUCHED)
 }

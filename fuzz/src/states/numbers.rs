@@ -9,7 +9,8 @@ use rl_limiter::share::Share;
 use rl_limiter::{Cost, Limiter, LimiterState, Micros, RetryAfter, TokenBucket, token_bucket};
 
 use super::answer;
-use super::call::{Call, Facts};
+use super::call::Call;
+use super::facts::Facts;
 
 /// Only looks.
 pub fn look(state: &State, facts: &Facts, now: Micros, call: &Call) {

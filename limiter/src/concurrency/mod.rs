@@ -35,19 +35,28 @@
 //! assert!(again.next.unwrap().fits());
 //! ```
 //!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `survey` | the holders as one call sees them |
+//! | `waiting` | how long until enough has come back |
+//! | `plan` | what a call does to the bytes |
+//!
 //! Source: semaphores with timeouts in a sorted set, J. Carlson, "Redis in Action", 2013, chapter 6.3; here by one clock, with costs, and in
 //! 32 bytes a holder of a short name.
 
+mod plan;
+mod survey;
 mod waiting;
 
-use self::waiting::end_of;
+use self::plan::Change;
+pub use self::plan::Plan;
+use self::survey::Survey;
 use crate::decision::{Decision, Outcome, RetryAfter, millis};
 use crate::layout;
 use crate::limiter::Fact;
-use crate::page::{Page, Touched, u64_at};
-use crate::plan;
+use crate::page::u64_at;
 use crate::quantity::{Cost, Limit, MAX_EXACT, Micros, Name, Window};
-use crate::rows::{self, Row, Rows, Shape, Sought, Writer};
+use crate::rows::{self, Row, Rows, Shape};
 
 /// The most holders that a state can have.
 pub const MOST_HOLDERS: usize = rows::MOST;
@@ -106,60 +115,6 @@ pub struct Place<'a> {
 /// The call would be allowed, but its holder would be one too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyHolders;
-
-/// What a call does to the holders.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    now: Micros,
-    /// The limit to remember.
-    limit: Limit,
-    change: Change,
-    /// Whether some places have expired, or are later than now.
-    sweeps: bool,
-    /// Microseconds by which places ended too late, at most.
-    later: u64,
-    /// How many holders there are then.
-    count: usize,
-    /// When the last place expires then.
-    unused_at: Micros,
-    shape: Shape<NUMBERS>,
-    /// Whether the rows have another shape.
-    moves: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Change {
-    Nothing,
-    /// A new holder gets a place.
-    Add {
-        holder: [u8; Name::LONGEST],
-        length: usize,
-        numbers: [u64; NUMBERS],
-    },
-    /// The place at this index gets other numbers.
-    Renew {
-        index: usize,
-        numbers: [u64; NUMBERS],
-    },
-    /// The place at this index comes back.
-    Release {
-        index: usize,
-    },
-}
-
-impl Change {
-    fn add(name: Name<'_>, numbers: [u64; NUMBERS]) -> Self {
-        let mut holder = [0; Name::LONGEST];
-        holder.iter_mut().zip(name.get()).for_each(|(byte, of)| *byte = *of);
-        Self::Add { holder, length: name.get().len(), numbers }
-    }
-
-    fn add_to(&self, writer: &mut Writer<'_, '_, NUMBERS>) {
-        if let Self::Add { holder, length, numbers } = self {
-            writer.push(holder.get(..*length).unwrap_or_default(), *numbers);
-        }
-    }
-}
 
 impl Concurrency {
     /// At most `limit` units at once, each held for `ttl` at most unless renewed.
@@ -227,77 +182,6 @@ impl Concurrency {
         };
         let next = Plan::new(state, &survey, remembered.unwrap_or(self.limit), change, survey.last.max(end));
         Ok(Outcome { decision, next: Some(next) })
-    }
-}
-
-/// The holders as a call sees them.
-struct Survey<'a> {
-    now: Micros,
-    /// The caller's place, and its index.
-    own: Option<(usize, Place<'a>)>,
-    /// Units of all others.
-    others: u64,
-    /// When the first place of the others expires, and its units.
-    first: (Micros, u64),
-    /// When the last place of the others expires.
-    last: Micros,
-    /// Places that are held, the caller's among them.
-    live: usize,
-    /// Whether some have expired.
-    expired: bool,
-    /// Microseconds by which one ends later than its ttl from now, at most.
-    later: u64,
-}
-
-impl<'a> Survey<'a> {
-    fn of(state: Option<State<'a>>, now: Micros, holder: Option<Name<'_>>) -> Self {
-        let mut survey =
-            Self { now, own: None, others: 0, first: (Micros::MAX, 0), last: now, live: 0, expired: false, later: 0 };
-        let Some(state) = state else { return survey };
-        let sought = holder.map(Sought::new);
-        for (index, row) in state.rows.iter().enumerate() {
-            let place = Place::seen(row, now);
-            if place.expiry <= now {
-                survey.expired = true;
-                continue;
-            }
-            survey.later = survey.later.max(place.ends_later(row));
-            survey.live += 1;
-            if survey.own.is_none() && sought.is_some_and(|sought| row.is(sought)) {
-                survey.own = Some((index, place));
-                continue;
-            }
-            survey.others = survey.others.saturating_add(place.units);
-            survey.last = survey.last.max(place.expiry);
-            if place.expiry < survey.first.0 {
-                survey.first = (place.expiry, place.units);
-            }
-        }
-        survey
-    }
-
-    /// What a call that takes nothing does: holders keep their places when the clock went back, for their ttl from now at most.
-    fn only_seen(&self, state: Option<State<'a>>) -> Option<Plan> {
-        let state = state.filter(|_| self.later > 0)?;
-        let last = self.own.map_or(self.last, |(_, place)| self.last.max(place.expiry));
-        Some(Plan::new(Some(state), self, state.limit, Change::Nothing, last))
-    }
-
-    /// Milliseconds, rounded up, until the others have given back so many units by expiring.
-    fn wait(&self, state: Option<State<'a>>, units: u64) -> u64 {
-        let own = self.own.map(|(index, _)| index);
-        let end = match state {
-            // Mostly the first that expires is enough.
-            Some(state) if self.first.1 < units => {
-                let others = state.rows.iter().enumerate().filter(move |&(index, _)| Some(index) != own);
-                let places = others.map(|(_, row)| Place::seen(row, self.now));
-                let places = places.map(|place| (place.expiry.get(), place.units));
-                let end = end_of(&places, self.first.0.get()..=self.last.get(), units);
-                Micros::new(end).unwrap_or(self.last)
-            }
-            _ => self.first.0,
-        };
-        millis(end.since(self.now))
     }
 }
 
@@ -400,117 +284,5 @@ impl<'a> State<'a> {
     /// if none ends later.
     pub fn seen_from(&self, now: Micros) -> Option<Plan> {
         Survey::of(Some(*self), now, None).only_seen(Some(*self))
-    }
-}
-
-impl Plan {
-    fn new(state: Option<State<'_>>, survey: &Survey<'_>, limit: Limit, change: Change, unused_at: Micros) -> Self {
-        let added = match change {
-            Change::Add { length, .. } => Some(length),
-            _ => None,
-        };
-        let count = survey.live + usize::from(added.is_some());
-        let now = survey.now;
-        let present = state.map(|state| state.rows.shape()).filter(|shape| shape.suits(count, added.unwrap_or(0)));
-        let shape = present.unwrap_or_else(|| {
-            let kept = state.into_iter().flat_map(|state| state.places(now)).map(|place| place.holder.len());
-            Shape::of(ROWS, count, kept.chain(added).max().unwrap_or(1))
-        });
-        Self {
-            now,
-            limit,
-            change,
-            sweeps: survey.expired || survey.later > 0,
-            later: survey.later,
-            count,
-            unused_at,
-            shape,
-            moves: present.is_none(),
-        }
-    }
-
-    /// Microseconds, at most, by which a place ended later than its ttl from now: the clock went back.
-    pub fn later(&self) -> u64 {
-        self.later
-    }
-
-    fn head(&self) -> [u8; ROWS] {
-        let mut head = [0; ROWS];
-        let fields = layout::head_of(layout::CONCURRENCY).into_iter().chain(self.limit.get().to_le_bytes());
-        head.iter_mut().zip(fields).for_each(|(byte, field)| *byte = field);
-        head
-    }
-
-    /// Changes the rows in place. From the last to the first, so that what a removal moves has been seen.
-    fn change(&self, writer: &mut Writer<'_, '_, NUMBERS>) {
-        match self.change {
-            Change::Renew { index, numbers } => writer.set(index, numbers),
-            Change::Release { index } if !self.sweeps => writer.remove(index),
-            _ => {}
-        }
-        if self.sweeps {
-            for index in (0..writer.count()).rev() {
-                let Some(row) = writer.row(index) else { continue };
-                let place = Place::seen(row, self.now);
-                let (gone, numbers) = (place.expiry <= self.now, place.numbers());
-                if gone || matches!(self.change, Change::Release { index: released } if released == index) {
-                    writer.remove(index);
-                } else {
-                    writer.set(index, numbers);
-                }
-            }
-        }
-        self.change.add_to(writer);
-    }
-}
-
-impl plan::Plan for Plan {
-    fn leaves_nothing(&self) -> bool {
-        self.count == 0
-    }
-
-    fn fits(&self) -> bool {
-        !self.moves
-    }
-
-    fn length(&self) -> usize {
-        ROWS + self.shape.length()
-    }
-
-    fn unused_at(&self, _bytes: &[u8]) -> Micros {
-        self.unused_at
-    }
-
-    fn carry_out(&self, bytes: &mut [u8]) -> Touched {
-        let mut page = Page::new(bytes);
-        page.put(0, &self.head());
-        if let Some(mut writer) = Writer::open(&mut page, ROWS) {
-            self.change(&mut writer);
-            writer.finish();
-        }
-        page.touched()
-    }
-
-    fn make(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut fresh = vec![0; self.length()];
-        let mut page = Page::new(&mut fresh);
-        page.put(0, &self.head());
-        let mut writer = Writer::empty(&mut page, ROWS, self.shape);
-        let (own, numbers) = match self.change {
-            Change::Nothing | Change::Add { .. } => (None, None),
-            Change::Renew { index, numbers } => (Some(index), Some(numbers)),
-            Change::Release { index } => (Some(index), None),
-        };
-        let old = State::read(bytes);
-        for (index, row) in old.iter().flat_map(|state| state.rows.iter()).enumerate() {
-            let place = Place::seen(row, self.now);
-            let numbers = if Some(index) == own { numbers } else { Some(place.numbers()) };
-            if let Some(numbers) = numbers.filter(|_| place.expiry > self.now) {
-                writer.push(place.holder, numbers);
-            }
-        }
-        self.change.add_to(&mut writer);
-        writer.finish();
-        fresh
     }
 }

@@ -68,6 +68,18 @@ impl Holding {
         true
     }
 
+    /// Takes back a spend of `tokens` that was made, and turned out not to be needed, while call `seq` was the newest (0: before the
+    /// first). Returns whether it could: what was spent before the newest call was sent is gone from what the node holds.
+    #[must_use]
+    pub fn restore(&mut self, now: Duration, seq: u64, tokens: u64) -> bool {
+        if seq != self.seq || self.spent_since < tokens || now >= self.deadline {
+            return false;
+        }
+        self.left = self.left.saturating_add(tokens);
+        self.spent_since -= tokens;
+        true
+    }
+
     /// The call to send at `now` for having `want`. The answer to any earlier one no longer counts.
     pub fn ask(&mut self, now: Duration, want: u64) -> Statement {
         let have = self.left(now);
@@ -86,5 +98,50 @@ impl Holding {
         self.left = holding.saturating_sub(self.spent_since);
         self.deadline = sent + Duration::from_micros(ttl.saturating_mul(990));
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Holding;
+    use std::time::Duration;
+
+    const TTL: u64 = 1_000;
+
+    fn at(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// Holds so many tokens by call 1, which was sent at 0.
+    fn holding(tokens: u64) -> Holding {
+        let mut holding = Holding::new();
+        let seq = holding.ask(at(0), tokens).seq;
+        assert!(holding.hear(seq, tokens, TTL));
+        holding
+    }
+
+    #[test]
+    fn what_was_spent_since_the_newest_call_can_be_taken_back() {
+        let mut holding = holding(10);
+        assert!(holding.spend(at(1), 4));
+        assert!(holding.restore(at(2), 1, 3));
+        assert_eq!(holding.left(at(2)), 9);
+        assert!(!holding.restore(at(2), 1, 2), "1 is spent");
+        assert!(holding.restore(at(2), 1, 1));
+        assert_eq!(holding.left(at(2)), 10);
+    }
+
+    #[test]
+    fn what_was_spent_before_the_newest_call_or_is_past_its_time_can_not() {
+        let mut holding = holding(10);
+        assert!(holding.spend(at(1), 4));
+        assert!(!holding.restore(at(990), 1, 4), "what is held is no longer its own");
+        let newest = holding.ask(at(2), 10);
+        assert_eq!(newest.have, 6);
+        assert!(holding.spend(at(3), 4));
+        assert!(!holding.restore(at(4), 1, 4), "the server was told that it is spent");
+        assert!(holding.restore(at(4), 2, 4));
+        assert!(holding.hear(2, 10, TTL));
+        assert_eq!(holding.left(at(5)), 10);
     }
 }

@@ -182,7 +182,10 @@ impl plan::Plan for Plan {
         let mut page = Page::new(&mut made);
         page.put(0, &State::head(&self.bucket));
         let mut writer = Writer::empty(&mut page, ROWS, self.shape);
-        if let Ok(Stored::Leases(state)) = Stored::read(bytes) {
+        // Of what was unused nothing is kept.
+        if let Ok(Stored::Leases(state)) = Stored::read(bytes)
+            && !state.is_unused(self.bucket.last())
+        {
             for (index, stored) in state.rows().enumerate() {
                 if let Some(row) = self.kept(index, Row::seen(stored, self.stamp)) {
                     writer.push(stored.name(), row.numbers());

@@ -216,11 +216,11 @@ impl Level {
         let since_now = |at: u64| u128::from(at).saturating_sub(now);
         let flows_back = |tokens: u64| div_ceil(self.limiter.parts(tokens), units);
         let of_now = div_ceil(self.spent, units);
-        if since_now(last.get()) + flows_back(self.outstanding) <= of_now {
-            return of_now;
-        }
         if self.stands_still() {
             return self.micros_until(0, rows);
+        }
+        if since_now(last.get()) + flows_back(self.outstanding) <= of_now {
+            return of_now;
         }
 
         let shift = (u64::BITS - last.since(first).leading_zeros()).saturating_sub(PARTS.ilog2());

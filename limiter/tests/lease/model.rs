@@ -168,6 +168,11 @@ impl Model {
         self.used(now).map_or(0, |state| state.seen(now, &state.params).outstanding())
     }
 
+    /// The tokens that are free for a caller with these parameters, below 0 in debt.
+    pub fn free(&self, now: u64, params: &Params) -> Exact {
+        self.seen(now, params).free
+    }
+
     /// A caller's view, also of a key that is not in use.
     fn seen(&self, now: u64, params: &Params) -> State {
         match self.used(now) {
@@ -188,7 +193,7 @@ impl Model {
     }
 
     /// Whatever a call is answered: if it finds that the clock went back, everything counts as made now.
-    fn restamp(&mut self, now: u64) {
+    pub fn restamp(&mut self, now: u64) {
         if let Some(state) = self.used(now).filter(|state| state.last > now) {
             self.0 = Some(state.seen(now, &state.params.clone()));
         }
@@ -315,7 +320,7 @@ impl Model {
             let then = looked.seen(now + millis * 1_000, params);
             then.rows.is_empty() && then.free == whole(params.capacity)
         });
-        let remaining = floor(&self.seen(now, params).free);
+        let remaining = floor(&self.free(now, params));
         Decision { allowed, limit: params.capacity, remaining, retry_after, reset: reset.min(MOST) }
     }
 

@@ -11,8 +11,8 @@ pub struct Subject {
     replica: Option<Vec<u8>>,
 }
 
-/// What a call does to the bytes. There is one at a time.
-#[allow(clippy::large_enum_variant)]
+/// What a call does to the bytes.
+#[allow(clippy::large_enum_variant, reason = "one at a time")]
 enum Change {
     Bucket(token_bucket::State),
     Leases(Plan),

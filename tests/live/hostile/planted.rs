@@ -9,7 +9,9 @@ use crate::traffic::random::Random;
 /// Keys that are planted, over and over.
 const KEYS: usize = 64;
 /// Lengths that some limiter has.
-const LENGTHS: [usize; 8] = [36, 44, 52, 103, 152, 250, 376, 502];
+const LENGTHS: [usize; 10] = [36, 44, 48, 52, 96, 103, 152, 250, 376, 502];
+/// The kinds of a state, as its fourth byte has them in the high four bits.
+const KINDS: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
 
 /// States of all kinds, by calls of all commands: some hundred calls for one key, so that some are long.
 pub fn real_states(session: &mut Session<'_>, random: &mut Random) -> Vec<Vec<u8>> {
@@ -24,10 +26,30 @@ pub fn real_states(session: &mut Session<'_>, random: &mut Random) -> Vec<Vec<u8
             session.send(&[b"DEL", b"real"]);
         }
     }
+    for rows in [3, 30, 300] {
+        for call in ["RL.CONCURRENT real 9007199254740991 1h", "RL.LEASE real 9007199254740991 1"] {
+            states.extend(with_rows(session, call, rows));
+        }
+    }
     states.sort_unstable();
     states.dedup();
+    for kind in KINDS {
+        assert!(states.iter().any(|state| state.get(3).is_some_and(|byte| byte >> 4 == kind)), "none of kind {kind}");
+    }
     assert!(states.len() > TABLE.len(), "{} states", states.len());
     states
+}
+
+/// A state with so many rows: the call is repeated under as many names, short and long ones.
+fn with_rows(session: &mut Session<'_>, call: &str, rows: usize) -> Option<Vec<u8>> {
+    for row in 0..rows {
+        let name = format!("{row:0width$}", width = row % 64);
+        let words = format!("{call} {name}{}", if call.starts_with("RL.LEASE") { " 1 0 5 1h" } else { "" });
+        session.call(&words.split(' ').map(|word| word.as_bytes().to_vec()).collect());
+    }
+    let state = session.value_of(b"real");
+    session.send(&[b"DEL", b"real"]);
+    state
 }
 
 /// Plants a state and lets every command meet it.

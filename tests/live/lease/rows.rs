@@ -133,8 +133,8 @@ fn planted_bytes_do_no_harm() {
     assert!(!server.log().contains("internal error"));
 }
 
-/// Says what to send next.
-type Line = Box<dyn FnMut() -> String>;
+/// Makes the next call of a load.
+type NextCall = Box<dyn FnMut() -> String>;
 
 #[test]
 fn a_call_looks_at_all_rows() {
@@ -143,7 +143,7 @@ fn a_call_looks_at_all_rows() {
         let mut redis = server.connect();
         fill(&mut redis, nodes, "1h");
         let mut seq = 1;
-        let mut lines: Vec<(&str, Line)> = vec![
+        let mut lines: Vec<(&str, NextCall)> = vec![
             (
                 "lease",
                 Box::new(move || {

@@ -85,7 +85,7 @@ fn a_full_log_is_an_error_where_all_would_be_allowed_and_nothing_is_taken() {
     decide(&mut redis, "RL.FIXED full 1 36500d");
     let before = digest(&mut redis);
     let line = "RL.MULTI f FIXED 9 36500d 1 log SLIDINGLOG 9 36500d 1 b TOKENBUCKET 9 1/d 1";
-    assert_eq!(error(&mut redis, line), "ERR the log is full: rl.max-log-entries is 2");
+    assert_eq!(error(&mut redis, line), "ERR the log is full: rl.max-log-entries is 2 (limit 1)");
     assert_eq!(digest(&mut redis), before);
     // What another limit denies needs no room in the log.
     let told = call(&mut redis, "f FIXED 9 36500d 1 log SLIDINGLOG 9 36500d 1 full FIXED 1 36500d 1");

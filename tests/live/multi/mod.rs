@@ -3,6 +3,7 @@
 mod alone;
 mod callers;
 mod grammar;
+mod meddling;
 mod places;
 mod told;
 
