@@ -129,6 +129,23 @@ fn a_call_that_changes_nothing_else_sets_back() {
     }
 }
 
+#[test]
+fn a_node_is_put_off_once_and_again_after_a_call_that_was_not() {
+    let limiter = bucket(10, 1, SECOND);
+    let mut subject = Subject::default();
+    subject.take(limiter, micros(NOON), cost(8));
+    let mut ask = |seq, want| {
+        let told = lease(&mut subject, limiter, NOON, 1, seq, want, 9 * SECOND);
+        (told.holding, told.retry_after)
+    };
+    let wait = RetryAfter::Millis;
+    assert_eq!(ask(1, 5), (0, wait(3_000)));
+    assert_eq!(ask(2, 5), (2, wait(0)), "what there is");
+    assert_eq!(ask(3, 5), (0, wait(5_000)), "the 2 are spent");
+    assert_eq!(ask(4, 5), (0, wait(1_000)), "until there is any");
+    assert_eq!(ask(5, 5), (0, wait(5_000)));
+}
+
 /// What was taken so long ago has flowed back by itself.
 #[test]
 fn a_refund_heeds_its_age() {
