@@ -24,8 +24,8 @@ fn read(bytes: &[u8]) -> State<'_> {
     }
 }
 
-/// Six tokens are in a row for a second when the capacity becomes 5, and a debit leaves 10 spent: nothing is refilled until
-/// the row has expired, and only then come ten seconds.
+/// Six tokens are in a row for a second when the capacity becomes 5, and a debit leaves 10 spent: nothing is refilled
+/// until the row has expired, and only then come ten seconds.
 #[test]
 fn a_debt_beside_more_in_rows_than_the_capacity_is_owed_until_refill_that_stood_still_has_paid_it() {
     let ask = Ask {

@@ -3,7 +3,8 @@
 use rl_limiter::Plan;
 use rl_limiter::layout::Stored;
 
-/// What is stored after a call that would do this, as the command does it. In place it writes no more than `most` bytes.
+/// What is stored after a call that would do this, as the command does it. In place it writes no more than `most`
+/// bytes.
 pub fn left(bytes: &[u8], plan: Option<&impl Plan>, most: usize) -> Option<Vec<u8>> {
     let Some(plan) = plan else { return Some(bytes.to_vec()) };
     if plan.leaves_nothing() {

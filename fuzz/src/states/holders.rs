@@ -1,5 +1,5 @@
-//! What is done to holders. Nothing of a row is checked when it is read, so what was planted may be a lie: two rows of one
-//! name, any numbers, more units than there can be.
+//! What is done to holders. Nothing of a row is checked when it is read, so what was planted may be a lie: two rows of
+//! one name, any numbers, more units than there can be.
 
 use rl_limiter::concurrency::{MOST_HOLDERS, Plan, Request, State};
 use rl_limiter::layout::Stored;

@@ -1,4 +1,5 @@
-//! Several limits in one call, each on its own key with the same bytes: one rule for all, held against what each says alone.
+//! Several limits in one call, each on its own key with the same bytes: one rule for all, held against what each says
+//! alone.
 
 use rl_limiter::layout::{State, Stored};
 use rl_limiter::several::Summary;

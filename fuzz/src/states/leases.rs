@@ -1,5 +1,5 @@
-//! What is done to a token bucket of which nodes hold slices. Its head is checked when it is read and its rows are not, so
-//! what was planted may be a lie: two rows of one node, any numbers, more tokens in rows than there can be.
+//! What is done to a token bucket of which nodes hold slices. Its head is checked when it is read and its rows are not,
+//! so what was planted may be a lie: two rows of one node, any numbers, more tokens in rows than there can be.
 
 use rl_limiter::layout::{State as Numbers, Stored};
 use rl_limiter::lease::{Answer, Ask, MAX_ROWS, Plan, Seq, State, Ttl};
@@ -116,7 +116,7 @@ pub fn leased(limiter: TokenBucket, bytes: &[u8], facts: &Facts, now: Micros, ca
     // Mostly the next one.
     let seq = own.map_or(0, |row| row.seq).saturating_add(call.entries.into()).clamp(1, MAX_EXACT - 1);
     let (have, want, ttl, min) = (call.have(), call.cost(), call.lease_ttl(), call.least());
-    let Some(seq) = Seq::new(seq) else { return None };
+    let seq = Seq::new(seq)?;
     let ask = Ask { node, seq, have, want, ttl, min };
 
     let outcome = limiter.lease(Some(leases), now, &ask);
@@ -259,8 +259,8 @@ pub fn left(bytes: &[u8], plan: Option<&Plan>, now: Micros) -> Option<Vec<u8>> {
     Some(left)
 }
 
-/// Whether calls can have left this: no row had expired at the last call, and what is in rows is spent. A row that says else
-/// is a lie, which is gone as soon as the row is: then waits that were told before are wrong.
+/// Whether calls can have left this: no row had expired at the last call, and what is in rows is spent. A row that says
+/// else is a lie, which is gone as soon as the row is: then waits that were told before are wrong.
 fn is_true(bytes: &[u8], leases: State<'_>) -> bool {
     let bucket = leases.bucket();
     let held: u128 = leases.leases(bucket.last()).map(|lease| u128::from(lease.row.held)).sum();
