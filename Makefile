@@ -2,7 +2,7 @@
 # make test ARGS='--test live'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench clients matrix fuzz memcheck gate plot servers lint package monitoring
+.PHONY: help run test demo bench clients matrix fuzz memcheck gate plot servers lint package monitoring scale
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -48,3 +48,6 @@ gate: ## Count a call's instructions and hold them against the baseline
 
 package: ## Pack the module for other machines
 	@scripts/package $(ARGS)
+
+scale: ## Measure what a core does, and what a load takes
+	@scripts/scale $(ARGS)
