@@ -18,16 +18,10 @@ pub(crate) fn key(prefix: &str, subject: &[u8], policy: &str) -> String {
     if subject.is_empty() {
         key.push('%');
     }
-    for &byte in subject {
-        if key.len() - begins > LONGEST {
-            break;
-        }
-        if byte.is_ascii_graphic() && !b"{}%".contains(&byte) {
-            key.push(char::from(byte));
-        } else {
-            key.push('%');
-            push_hex(&mut key, &[byte]);
-        }
+    match std::str::from_utf8(subject) {
+        // Nearly all of them, and one copy.
+        Ok(text) if subject.len() <= LONGEST && subject.iter().all(|&byte| is_plain(byte)) => key.push_str(text),
+        _ => escape(&mut key, begins, subject),
     }
     if key.len() - begins > LONGEST {
         key.truncate(begins);
@@ -37,6 +31,25 @@ pub(crate) fn key(prefix: &str, subject: &[u8], policy: &str) -> String {
     key.push_str("}:");
     key.push_str(policy);
     key
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'{' | b'}' | b'%')
+}
+
+/// What is beyond the longest is left out.
+fn escape(key: &mut String, begins: usize, subject: &[u8]) {
+    for &byte in subject {
+        if key.len() - begins > LONGEST {
+            break;
+        }
+        if is_plain(byte) {
+            key.push(char::from(byte));
+        } else {
+            key.push('%');
+            push_hex(key, &[byte]);
+        }
+    }
 }
 
 fn push_hex(key: &mut String, bytes: &[u8]) {

@@ -75,6 +75,7 @@ impl Observer {
 
 #[cfg(feature = "metrics")]
 mod metrics {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use ::metrics::{counter, gauge, histogram};
@@ -88,7 +89,7 @@ mod metrics {
             _ if decision.allowed => "allowed",
             _ => "denied",
         };
-        let (policy, source) = (decision.policy.to_string(), decision.source.label());
+        let (policy, source) = (Arc::clone(&decision.policy), decision.source.label());
         counter!("ratelimit_decisions_total", "policy" => policy, "outcome" => outcome, "source" => source)
             .increment(1);
     }

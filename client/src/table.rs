@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hashbrown::HashTable;
 use rl_limiter::Micros;
 
 /// So many keys share a lock.
@@ -25,31 +26,59 @@ pub(crate) struct Table<V> {
     most_in_a_shard: usize,
 }
 
-type Shard<V> = HashMap<Box<str>, V>;
+/// Keys and values by the hash of the key, which is computed once for shard and place.
+type Shard<V> = HashTable<(Box<str>, V)>;
 
 impl<V: Passing> Table<V> {
     /// For about `most` keys, rounded up to a multiple of 64.
     pub fn new(most: usize) -> Self {
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        let shards = (0..SHARDS).map(|_| Mutex::new(HashTable::new())).collect();
         Self { shards, hasher: RandomState::new(), most_in_a_shard: most.div_ceil(SHARDS).max(1) }
     }
 
     /// Lets `look` see, and change in place, the value of a key; where it returns a value too, that takes its place. Nobody else
     /// sees the key meanwhile.
     pub fn with<R>(&self, key: &str, now: Micros, look: impl FnOnce(Option<&mut V>) -> (R, Option<V>)) -> R {
-        look_at(&mut self.lock(self.shard_of(key)), self.most_in_a_shard, key, now, look)
+        let hash = self.hash_of(key);
+        self.look_at(&mut self.lock(shard_of(hash)), hash, key, now, look)
+    }
+
+    fn look_at<R>(
+        &self,
+        shard: &mut Shard<V>,
+        hash: u64,
+        key: &str,
+        now: Micros,
+        look: impl FnOnce(Option<&mut V>) -> (R, Option<V>),
+    ) -> R {
+        let present = shard.find_mut(hash, |(kept, _)| **kept == *key).map(|(_, value)| value);
+        let is_new = present.is_none();
+        let (result, next) = look(present.filter(|value| now < value.over_at()));
+        let Some(next) = next else { return result };
+        if is_new {
+            if shard.len() >= self.most_in_a_shard {
+                make_room(shard, now);
+            }
+            shard.insert_unique(hash, (key.into(), next), |(kept, _)| self.hash_of(kept));
+        } else if let Some((_, value)) = shard.find_mut(hash, |(kept, _)| **kept == *key) {
+            *value = next;
+        }
+        result
     }
 
     /// Several keys, of which nobody else sees any until they are dropped.
     pub fn several<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> Several<'_, V> {
         // Whoever locks several does so in the same order, so none waits for another in a circle.
-        let shards: BTreeSet<usize> = keys.into_iter().map(|key| self.shard_of(key)).collect();
+        let shards: BTreeSet<usize> = keys.into_iter().map(|key| shard_of(self.hash_of(key))).collect();
         Several { table: self, shards: shards.into_iter().map(|index| (index, self.lock(index))).collect() }
     }
 
     /// Forgets a key.
     pub fn forget(&self, key: &str) {
-        self.lock(self.shard_of(key)).remove(key);
+        let hash = self.hash_of(key);
+        if let Ok(entry) = self.lock(shard_of(hash)).find_entry(hash, |(kept, _)| **kept == *key) {
+            entry.remove();
+        }
     }
 
     /// Forgets all keys, and hands their values out.
@@ -58,8 +87,8 @@ impl<V: Passing> Table<V> {
         shards.flat_map(|shard| shard.drain().map(|(_, value)| value))
     }
 
-    fn shard_of(&self, key: &str) -> usize {
-        self.hasher.hash_one(key) as usize % SHARDS
+    fn hash_of(&self, key: &str) -> u64 {
+        self.hasher.hash_one(key)
     }
 
     fn lock(&self, index: usize) -> MutexGuard<'_, Shard<V>> {
@@ -81,28 +110,15 @@ impl<V: Passing> Several<'_, V> {
         now: Micros,
         look: impl FnOnce(Option<&mut V>) -> (R, Option<V>),
     ) -> Option<R> {
-        let shard = self.shards.get_mut(&self.table.shard_of(key))?;
-        Some(look_at(shard, self.table.most_in_a_shard, key, now, look))
+        let hash = self.table.hash_of(key);
+        let shard = self.shards.get_mut(&shard_of(hash))?;
+        Some(self.table.look_at(shard, hash, key, now, look))
     }
 }
 
-fn look_at<V: Passing, R>(
-    shard: &mut Shard<V>,
-    most: usize,
-    key: &str,
-    now: Micros,
-    look: impl FnOnce(Option<&mut V>) -> (R, Option<V>),
-) -> R {
-    let present = shard.get_mut(key);
-    let is_new = present.is_none();
-    let (result, next) = look(present.filter(|value| now < value.over_at()));
-    if let Some(next) = next {
-        if is_new && shard.len() >= most {
-            make_room(shard, now);
-        }
-        shard.insert(key.into(), next);
-    }
-    result
+/// By bits in the middle: a shard finds places by the lowest and the highest ones.
+fn shard_of(hash: u64) -> usize {
+    (hash >> 32) as usize % SHARDS
 }
 
 /// Drops what is over, and then as much of what would be over first that a sixteenth is free: to look at all of a full shard for each new key
@@ -110,14 +126,14 @@ fn look_at<V: Passing, R>(
 fn make_room<V: Passing>(shard: &mut Shard<V>, now: Micros) {
     let full = shard.len();
     let room = full / 16 + 1;
-    shard.retain(|_, value| now < value.over_at());
+    shard.retain(|(_, value)| now < value.over_at());
     let missing = room.saturating_sub(full - shard.len());
     if missing > 0 {
-        let mut ends: Vec<Micros> = shard.values().map(Passing::over_at).collect();
+        let mut ends: Vec<Micros> = shard.iter().map(|(_, value)| value.over_at()).collect();
         let (sooner, &mut last, _) = ends.select_nth_unstable(missing - 1);
         // Windows of many keys end at the same moment: of those only as many go as must.
         let mut at_last = 1 + sooner.iter().filter(|end| **end == last).count();
-        shard.retain(|_, value| match value.over_at().cmp(&last) {
+        shard.retain(|(_, value)| match value.over_at().cmp(&last) {
             Ordering::Less => false,
             Ordering::Equal if at_last > 0 => {
                 at_last -= 1;

@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use super::port::free_port;
 pub struct Proxy {
     port: u16,
     forgotten: Arc<AtomicUsize>,
+    parted: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -28,18 +29,22 @@ impl Proxy {
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("a free port");
         let forgotten = Arc::new(AtomicUsize::new(0));
         let shared = Arc::clone(&forgotten);
+        let parted = Arc::new(AtomicBool::new(false));
+        let is_parted = Arc::clone(&parted);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
                 let made_at = shared.load(Ordering::SeqCst);
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                    let forgotten = Arc::clone(&shared);
-                    thread::spawn(move || pass_on(from, to, delay, || forgotten.load(Ordering::SeqCst) > made_at));
+                    let (forgotten, is_parted) = (Arc::clone(&shared), Arc::clone(&is_parted));
+                    thread::spawn(move || {
+                        pass_on(from, to, delay, &is_parted, || forgotten.load(Ordering::SeqCst) > made_at);
+                    });
                 }
             }
         });
-        Self { port, forgotten }
+        Self { port, forgotten, parted }
     }
 
     pub fn port(&self) -> u16 {
@@ -50,9 +55,24 @@ impl Proxy {
     pub fn forget(&self) {
         self.forgotten.fetch_add(1, Ordering::SeqCst);
     }
+
+    /// From now on nothing passes, through new connections neither, until it is [healed](Proxy::heal): what was said meanwhile then arrives late.
+    pub fn part(&self) {
+        self.parted.store(true, Ordering::SeqCst);
+    }
+
+    pub fn heal(&self) {
+        self.parted.store(false, Ordering::SeqCst);
+    }
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream, delay: Duration, is_forgotten: impl Fn() -> bool) {
+fn pass_on(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    delay: Duration,
+    is_parted: &AtomicBool,
+    is_forgotten: impl Fn() -> bool,
+) {
     // Enough for what comes in during the delay.
     let mut buffer = vec![0; 1 << 20];
     while let Ok(count) = from.read(&mut buffer)
@@ -60,6 +80,9 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, delay: Duration, is_forgotten
     {
         if !delay.is_zero() {
             thread::sleep(delay);
+        }
+        while is_parted.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(2));
         }
         if !is_forgotten() && to.write_all(&buffer[..count]).is_err() {
             return;

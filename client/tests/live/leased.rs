@@ -215,6 +215,45 @@ async fn a_node_that_is_cut_off_spends_what_it_has_and_no_more() {
     judge(began, &logs, "with a node that is cut off for a second");
 }
 
+/// What it says meanwhile arrives late, and so does what it is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_parted_for_three_seconds_spends_what_it_has_and_comes_back() {
+    patiently(async || {
+        let _alone = alone().await;
+        let server = Server::new();
+        let proxy = Proxy::to(server.port());
+        let began = now();
+        let nodes = (0..4).map(|number| {
+            let port = if number == 0 { proxy.port() } else { server.port() };
+            let builder = Limiter::builder(format!("redis://127.0.0.1:{port}")).deadline(DEADLINE).without_fleet();
+            let limiter = builder.on_outage(Outage::Closed).connect_lazy().unwrap();
+            tokio::spawn(async move {
+                load(&limiter, &policy(CAPACITY, RATE), Duration::from_millis(5_500), |_| 1_500.0).await
+            })
+        });
+        let nodes: Vec<_> = nodes.collect();
+        sleep(SECOND).await;
+        let parted = now();
+        proxy.part();
+        sleep(3 * SECOND).await;
+        proxy.heal();
+        let healed = now();
+        let mut logs = Vec::new();
+        for node in nodes {
+            logs.push(node.await.unwrap());
+        }
+        judge(began, &logs, "with a node that is parted for three seconds");
+        let admitted =
+            |from: u64, to: u64| logs[0].admitted.range(from / 10_000..to / 10_000).map(|(_, n)| n).sum::<u64>();
+        let [before, parted, after] =
+            [(began, parted), (parted + 1_000_000, healed), (healed, u64::MAX)].map(|(from, to)| admitted(from, to));
+        eprintln!("  that node admitted {before} before, {parted} from a second after it was parted, {after} after");
+        assert!(before > 0 && after > 0, "{before} before, {after} after");
+        assert_eq!(parted, 0, "it spends what Redis has taken back");
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes a minute"]
 async fn over_and_over_nodes_are_cut_off_and_redis_is_killed() {
