@@ -589,8 +589,10 @@ fn read_any(bytes: &[u8]) -> Option<State<'_>> {
     }
 }
 
+/// Rows, which come in thirteen sizes and any number, have lengths that are multiples of four; nearly all others have only logs.
 #[test]
-fn most_lengths_are_no_log() {
-    let lengths = (0..1_000_000).filter(|&length| Stored::has_length(length)).count();
-    assert!(lengths < 2_300, "{lengths}");
+fn most_lengths_are_nothing_stored() {
+    let stored: Vec<usize> = (0..1_000_000).filter(|&length| Stored::has_length(length)).collect();
+    let logs = stored.iter().filter(|length| !length.is_multiple_of(4)).count();
+    assert!(stored.len() < 100_000 && logs < 2_300, "{} and {logs}", stored.len());
 }
