@@ -481,7 +481,7 @@ async fn a_bucket_that_is_empty_is_denied_here_and_told_when_to_come_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_leases_are_not_permitted_redis_decides_each_request() {
     let server = Server::new();
-    ask::<()>(&mut server.connect(), "ACL SETUSER api on >secret +rl.tokenbucket +ping ~rl:*");
+    ask::<()>(&mut server.connect(), "ACL SETUSER api on >secret +rl.tokenbucket +ping +client ~rl:*");
     let url = format!("redis://api:secret@127.0.0.1:{}", server.port());
     let limiter = Limiter::builder(url).deadline(5 * SECOND).without_fleet().connect_lazy().unwrap();
     let policy = policy(40_000, RATE);
