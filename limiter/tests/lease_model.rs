@@ -6,8 +6,7 @@
 
 #[path = "lease/model.rs"]
 mod model;
-#[path = "lease/random.rs"]
-mod random;
+mod sequence;
 #[path = "lease/subject.rs"]
 #[allow(dead_code)]
 mod subject;
@@ -16,9 +15,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use model::{Model, NEVER, Params, Said};
 use num_bigint::BigInt;
-use random::Random;
 use rl_limiter::lease::{Answer, Ask, Seq, Ttl};
 use rl_limiter::{Age, Cost, Decision, Micros, Name, Rate, RetryAfter, TokenBucket};
+use sequence::Random;
 use subject::Subject;
 
 /// Calls of a run.
@@ -46,7 +45,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64, conditions: Conditions) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = Random(seed);
         let params = any_params(&mut random);
         Self {
             random,

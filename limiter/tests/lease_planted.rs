@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "lease/random.rs"]
-#[allow(dead_code)]
-mod random;
+mod sequence;
 
-use random::Random;
 use rl_limiter::layout::Stored;
 use rl_limiter::lease::{Ask, Seq, State, Ttl};
 use rl_limiter::{Age, Capacity, Cost, Decision, Fact, Micros, Name, Plan, Rate, RetryAfter, TokenBucket};
+use sequence::Random;
 
 const NOON: u64 = 1_796_040_000_000_000;
 const HOUR: u64 = 3_600_000_000;
@@ -118,7 +116,7 @@ fn call_all(bytes: &[u8], limiter: TokenBucket, now: Micros, random: &mut Random
 
 #[test]
 fn rows_that_no_call_can_have_written_do_no_harm() {
-    let mut random = Random::new(11);
+    let mut random = Random(11);
     for round in 0..15 {
         let count = random.pick(&[1, 2, 7, 90, 1_024, 1_025, 2_100]) as usize;
         let count = if round == 0 { 10_000 } else { count };

@@ -2,15 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "lease/random.rs"]
-mod random;
+mod sequence;
 #[path = "lease/subject.rs"]
 #[allow(dead_code)]
 mod subject;
 
-use random::Random;
 use rl_limiter::lease::{Answer, Ask, Seq, Ttl};
 use rl_limiter::{Age, Capacity, Cost, Micros, Name, Rate, RetryAfter, TokenBucket};
+use sequence::Random;
 use subject::Subject;
 
 const NOON: u64 = 1_796_040_000_000_000;
@@ -192,7 +191,7 @@ fn first(holds: impl Fn(u64) -> bool) -> u64 {
 
 #[test]
 fn times_heed_every_row() {
-    let mut random = Random::new(5);
+    let mut random = Random(5);
     for round in 0..60 {
         let limiter =
             bucket(random.pick(&[300, 5_000, 1_000_000]), random.pick(&[1, 7]), random.pick(&[1_000, 90_000]));

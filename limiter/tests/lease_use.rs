@@ -8,18 +8,16 @@
 
 #[path = "lease/budget.rs"]
 mod budget;
-#[path = "lease/random.rs"]
-#[allow(dead_code)]
-mod random;
+mod sequence;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use budget::Budget;
-use random::Random;
 use rl_limiter::layout::Stored;
 use rl_limiter::lease::{Ask, Holding, Seq, State, Ttl};
 use rl_limiter::{Capacity, Cost, Limiter, Micros, Name, Plan, Rate, RetryAfter, TokenBucket, layout, token_bucket};
+use sequence::Random;
 
 const BEGIN: u64 = 1_796_040_000_000_000;
 const SECOND: u64 = 1_000_000;
@@ -103,7 +101,7 @@ impl Server {
 fn play(scenario: &Scenario) -> (u64, u64, f64) {
     let rate = Rate::new(scenario.per_second, SECOND).unwrap();
     let limiter = TokenBucket::new(Capacity::new(scenario.capacity).unwrap(), rate);
-    let mut random = Random::new(42);
+    let mut random = Random(42);
     let mut server = Server { limiter, bytes: Vec::new(), calls: 0 };
     let mut single: Option<token_bucket::State> = None;
     let mut budget = Budget::new(limiter, BEGIN);

@@ -9,8 +9,7 @@
 
 #[path = "lease/budget.rs"]
 mod budget;
-#[path = "lease/random.rs"]
-mod random;
+mod sequence;
 #[path = "lease/subject.rs"]
 #[allow(dead_code)]
 mod subject;

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod hex;
+
+use hex::{bytes_of, hex};
 use rl_limiter::layout::{Stored, Unreadable};
 use rl_limiter::sliding_log::State;
 use rl_limiter::{Age, Cost, Limit, Micros, Plan, SlidingLog, Window};
@@ -62,17 +65,6 @@ fn wrapped_ring() -> Vec<u8> {
         take(&mut bytes, limiter, START + call * 1_000_003, units);
     }
     bytes
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let lines = bytes.chunks(32).map(|line| line.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n");
-    lines.collect()
-}
-
-fn bytes_of(hex: &str) -> Vec<u8> {
-    let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect()
 }
 
 #[test]

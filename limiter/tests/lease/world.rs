@@ -11,7 +11,7 @@ use rl_limiter::lease::{Ask, Holding, Seq, Ttl};
 use rl_limiter::{Age, Capacity, Cost, Micros, Name, Rate, TokenBucket};
 
 use super::budget::Budget;
-use super::random::Random;
+use super::sequence::Random;
 use super::subject::Subject;
 
 /// The microsecond at which a world begins.
@@ -91,7 +91,7 @@ struct Fated {
 
 impl World {
     pub fn new(seed: u64, fate: Fate) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = Random(seed);
         let capacity = random.pick(&[1, 2, 5, 10, 10, 20, 50, 200, 1_000]);
         let (units, micros) = random.pick(&[
             (1, 100_000),

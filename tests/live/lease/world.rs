@@ -9,12 +9,11 @@ use rl_limiter::{Capacity, Rate, TokenBucket};
 
 #[path = "../../../limiter/tests/lease/budget.rs"]
 mod budget;
-#[path = "../../../limiter/tests/lease/random.rs"]
-#[allow(dead_code)]
-mod random;
+#[path = "../../../limiter/tests/sequence/mod.rs"]
+mod sequence;
 
 use budget::Budget;
-use random::Random;
+use sequence::Random;
 
 use super::lease;
 use crate::support::{NOON, Options, decide};
@@ -45,7 +44,7 @@ fn over_sockets_and_restarts_nothing_is_admitted_beyond_the_bucket() {
     let mut redis = server.connect();
     let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos().into();
     println!("seed {seed}");
-    let mut random = Random::new(seed);
+    let mut random = Random(seed);
     let begin = NOON.unsigned_abs();
     let mut now = begin;
     // 50 a second.
