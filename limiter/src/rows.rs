@@ -112,6 +112,25 @@ impl<'a> Sought<'a> {
     }
 }
 
+/// A name of its own, for what outlives the call's words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnName {
+    bytes: [u8; Name::LONGEST],
+    length: usize,
+}
+
+impl OwnName {
+    pub(crate) fn of(name: Name<'_>) -> Self {
+        let mut bytes = [0; Name::LONGEST];
+        bytes.iter_mut().zip(name.get()).for_each(|(byte, of)| *byte = *of);
+        Self { bytes, length: name.get().len() }
+    }
+
+    pub(crate) fn get(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
 /// A row to read.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a, const N: usize> {

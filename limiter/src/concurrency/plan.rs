@@ -6,7 +6,7 @@ use crate::layout::{self, Stored};
 use crate::page::{Page, Touched};
 use crate::plan;
 use crate::quantity::{Limit, Micros, Name};
-use crate::rows::{Shape, Writer};
+use crate::rows::{OwnName, Shape, Writer};
 
 /// What a call does to the holders.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,7 @@ pub(super) enum Change {
     Nothing,
     /// A new holder gets a place.
     Add {
-        holder: [u8; Name::LONGEST],
-        length: usize,
+        holder: OwnName,
         numbers: [u64; NUMBERS],
     },
     /// The place at this index gets other numbers.
@@ -51,14 +50,12 @@ pub(super) enum Change {
 
 impl Change {
     pub(super) fn add(name: Name<'_>, numbers: [u64; NUMBERS]) -> Self {
-        let mut holder = [0; Name::LONGEST];
-        holder.iter_mut().zip(name.get()).for_each(|(byte, of)| *byte = *of);
-        Self::Add { holder, length: name.get().len(), numbers }
+        Self::Add { holder: OwnName::of(name), numbers }
     }
 
     fn add_to(&self, writer: &mut Writer<'_, '_, NUMBERS>) {
-        if let Self::Add { holder, length, numbers } = self {
-            writer.push(holder.get(..*length).unwrap_or_default(), *numbers);
+        if let Self::Add { holder, numbers } = self {
+            writer.push(holder.get(), *numbers);
         }
     }
 }
@@ -72,7 +69,7 @@ impl Plan {
         unused_at: Micros,
     ) -> Self {
         let added = match change {
-            Change::Add { length, .. } => Some(length),
+            Change::Add { holder, .. } => Some(holder.get().len()),
             _ => None,
         };
         let count = survey.live + usize::from(added.is_some());

@@ -9,7 +9,7 @@ use crate::limiter::LimiterState;
 use crate::page::{Page, Touched};
 use crate::plan;
 use crate::quantity::{Micros, Name};
-use crate::rows::{Shape, Writer};
+use crate::rows::{OwnName, Shape, Writer};
 use crate::token_bucket;
 
 /// What a call does to a bucket with rows, decided and not yet done.
@@ -47,7 +47,7 @@ pub(crate) enum Own {
     /// No node called, or nothing changes for it.
     Untouched,
     /// The node gets a row.
-    Added { node: [u8; Name::LONGEST], length: usize, row: Row },
+    Added { node: OwnName, row: Row },
     /// The row at this index becomes another.
     Replaced(usize, Row),
     /// The row at this index goes.
@@ -56,16 +56,14 @@ pub(crate) enum Own {
 
 impl Own {
     pub(crate) fn added(name: Name<'_>, row: Row) -> Self {
-        let mut node = [0; Name::LONGEST];
-        node.iter_mut().zip(name.get()).for_each(|(byte, of)| *byte = *of);
-        Self::Added { node, length: name.get().len(), row }
+        Self::Added { node: OwnName::of(name), row }
     }
 }
 
 impl Plan {
     pub(crate) fn new(seen: &Seen<'_>, bucket: token_bucket::State, own: Own, level: Option<Level>) -> Self {
         let (added, removed) = match own {
-            Own::Added { length, .. } => (Some(length), 0),
+            Own::Added { node, .. } => (Some(node.get().len()), 0),
             Own::Removed(_) => (None, 1),
             _ => (None, 0),
         };
@@ -122,8 +120,8 @@ impl Plan {
     }
 
     fn add_to(&self, writer: &mut Writer<'_, '_, NUMBERS>) {
-        if let Own::Added { node, length, row } = &self.own {
-            writer.push(node.get(..*length).unwrap_or_default(), row.numbers());
+        if let Own::Added { node, row } = &self.own {
+            writer.push(node.get(), row.numbers());
         }
     }
 }
