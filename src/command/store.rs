@@ -38,6 +38,15 @@ pub enum Bucket<'a> {
     Leased(lease::State<'a>),
 }
 
+/// What is under a key, as far as states of a few numbers go.
+enum Numbers {
+    /// Nothing, or what is unused.
+    None,
+    State(State),
+    /// Something else, or no limiter.
+    Other,
+}
+
 /// A key of a call, at the time of the call.
 pub struct Slot<'a> {
     key: Key<'a>,
@@ -80,15 +89,10 @@ impl<'a> Slot<'a> {
 
     /// The state under the key, which must be of this kind.
     pub fn load_kind<S: LimiterState>(&mut self) -> Result<Option<S>, Error> {
-        let now = self.now;
-        let Some(bytes) = bytes(&mut self.key)? else { return Ok(None) };
-        match State::decode(bytes) {
-            Ok(state) if state.is_unused(now) => Ok(None),
-            Ok(state) => {
-                self.later = state.last().get().saturating_sub(now.get());
-                S::try_from(state).map(Some).map_err(|other| other_kind(other.kind()))
-            }
-            Err(_) => match self.load()? {
+        match self.load_numbers()? {
+            Numbers::None => Ok(None),
+            Numbers::State(state) => S::try_from(state).map(Some).map_err(|other| other_kind(other.kind())),
+            Numbers::Other => match self.load()? {
                 Some(stored) => Err(other_kind(stored.kind())),
                 None => Ok(None),
             },
@@ -97,24 +101,31 @@ impl<'a> Slot<'a> {
 
     /// The token bucket under the key, which must be one.
     pub fn load_bucket(&mut self) -> Result<Bucket<'_>, Error> {
+        match self.load_numbers()? {
+            Numbers::None => Ok(Bucket::Plain(None)),
+            Numbers::State(State::TokenBucket(state)) => Ok(Bucket::Plain(Some(state))),
+            Numbers::State(other) => Err(other_kind(other.kind())),
+            Numbers::Other => match self.load()? {
+                None => Ok(Bucket::Plain(None)),
+                Some(Stored::Leases(leases)) => Ok(Bucket::Leased(leases)),
+                Some(other) => Err(other_kind(other.kind())),
+            },
+        }
+    }
+
+    /// What most calls find, looked for first: a state of a few numbers. [`Slot::load`] finds all kinds.
+    #[inline]
+    fn load_numbers(&mut self) -> Result<Numbers, Error> {
         let now = self.now;
-        let Some(bytes) = bytes(&mut self.key)? else { return Ok(Bucket::Plain(None)) };
-        match State::decode(bytes) {
-            Ok(state) if state.is_unused(now) => return Ok(Bucket::Plain(None)),
+        let Some(bytes) = bytes(&mut self.key)? else { return Ok(Numbers::None) };
+        Ok(match State::decode(bytes) {
+            Ok(state) if state.is_unused(now) => Numbers::None,
             Ok(state) => {
                 self.later = state.last().get().saturating_sub(now.get());
-                return match state {
-                    State::TokenBucket(state) => Ok(Bucket::Plain(Some(state))),
-                    other => Err(other_kind(other.kind())),
-                };
+                Numbers::State(state)
             }
-            Err(_) => {}
-        }
-        match self.load()? {
-            None => Ok(Bucket::Plain(None)),
-            Some(Stored::Leases(leases)) => Ok(Bucket::Leased(leases)),
-            Some(other) => Err(other_kind(other.kind())),
-        }
+            Err(_) => Numbers::Other,
+        })
     }
 
     /// The log under the key, which must be one.
