@@ -13,12 +13,14 @@ LONG = "36500d"
 
 @dataclass(frozen=True)
 class Panel:
-    """`at` says for a size: keys, what fills them (commands and how often for each key), and the calls by name."""
+    """`at` says for a size: keys, what fills them (commands and how often for each key), and the calls by name. So many calls are
+    counted."""
 
     name: str
     title: str
     sizes: tuple
     at: Callable
+    calls: int = 2_000
 
 
 def keys(size):
@@ -36,7 +38,7 @@ def log(size):
         "admitted": call,
         "RL.REFUND, 1 ms old": "RL.REFUND l:{random} 1 AGE 1ms",
     }
-    return max(1, min(200, 20_000 // size)), [(call.replace("random", "next"), size)], calls
+    return max(1, min(2_000, 20_000 // size)), [(call.replace("random", "next"), size)], calls
 
 
 def rows(size):
@@ -65,7 +67,7 @@ def several(size):
 
 PANELS = (
     Panel("keys", "keys on the server", (1_000, 10_000, 100_000, 1_000_000), keys),
-    Panel("log", "entries of a sliding log", (10, 100, 1_000, 10_000, 100_000), log),
+    Panel("log", "entries of a sliding log", (10, 100, 1_000, 10_000, 100_000), log, calls=800),
     Panel("rows", "nodes with a lease of one bucket", (1, 4, 16, 64, 256, 1_024), rows),
     Panel("holders", "holders of places", (1, 10, 100, 1_000), holders),
     Panel("several", "limits of one RL.MULTI", (1, 2, 4, 8, 16, 32), several),
@@ -73,7 +75,7 @@ PANELS = (
 
 
 def growth(bench):
-    """By panel, call and size: instructions, and processor time in nanoseconds, 16 a pipeline."""
+    """By panel, call and size: instructions, 16 a pipeline, and processor time in nanoseconds."""
     figures = {}
     settings = ("CONFIG", "SET", "rl.max-log-entries", "200000")
     with (
@@ -83,7 +85,7 @@ def growth(bench):
         for server in (counted, timed):
             server.ask(*settings)
         for panel in PANELS:
-            for size in panel.sizes[:2] if bench.short else panel.sizes:
+            for size in panel.sizes[:1] if bench.short else panel.sizes:
                 number, fill, calls = panel.at(size)
                 for server in (counted, timed):
                     server.ask("FLUSHALL", "SYNC")
@@ -91,7 +93,7 @@ def growth(bench):
                         bench.load.fill(server, commands, number, turns)
                 for name, commands in calls.items():
                     told = {
-                        "instructions": bench.load.count(counted, commands, 160 if bench.short else 800, number)[0],
+                        "instructions": bench.load.count(counted, commands, 100 if bench.short else panel.calls, number)[0],
                         "ns": nanoseconds(bench, timed, commands, number),
                     }
                     if panel.name == "log" and name == "admitted":
@@ -102,13 +104,14 @@ def growth(bench):
 
 
 def nanoseconds(bench, server, commands, number):
-    """Of processor time for a call; the median of five rounds, of which each is short, since calls change what they measure."""
+    """Of processor time for a call, 64 a pipeline; the median of rounds, which are short, since calls change what they measure."""
+    run = lambda calls: bench.load.run(server, commands, number, calls=calls, pipeline=64, connections=1)
+    run(200)
     taken = []
     for _ in range(1 if bench.short else 5):
-        calls = 800 if bench.short else 4_000
         start = server.processor_ns()
-        bench.load.run(server, commands, number, calls=calls, pipeline=16, connections=1)
-        taken.append((server.processor_ns() - start) / calls)
+        run(1_000)
+        taken.append((server.processor_ns() - start) / 1_000)
     return statistics.median(taken)
 
 
