@@ -14,7 +14,7 @@ from measure.load import Load
 from measure.parts import say
 from measure.server import Server
 
-CALLS, KEYS, FEW, TOLERANCE = 20_000, 2_000, 20, 3
+CALLS, KEYS, FEW, TOLERANCE = 10_000, 2_000, 20, 3
 LONG = "36500d"
 DENIED = f"RL.TOKENBUCKET d:{{random}} {PLENTY} 1/w"
 THREE = f"b:{{random}} TOKENBUCKET {PLENTY} 1000 1 s:{{random}} SLIDING {PLENTY} {LONG} 1"
@@ -105,7 +105,7 @@ ROWS = (
         allocates=True,
     ),
     Row("inspect", "RL.INSPECT b:{random}", allocates=True),
-    Row("top", "RL.TOP 10", settings=(("rl.top-keys", "10"),), allocates=True),
+    Row("top", "RL.TOP 10", floor="none", settings=(("rl.top-keys", "10"),), allocates=True),
 )
 
 
@@ -113,7 +113,8 @@ def count(load, server, row):
     for name, value in row.settings:
         server.ask("CONFIG", "SET", name, value)
     load.run(server, row.commands, row.keys, calls=1_000, pipeline=16, connections=1)
-    instructions, told = load.count(server, row.commands, CALLS, row.keys)
+    # The lesser of two: what the server does by the clock meanwhile is in one of them, as a rule.
+    instructions, told = min(load.count(server, row.commands, CALLS, row.keys) for _ in range(2))
     # The server's functions through which a module allocates.
     if not row.allocates and re.search(r"\) RM_(Alloc|Calloc|Realloc)", told):
         sys.exit(f"gate: {row.commands} allocates memory on every call")
@@ -136,7 +137,7 @@ def main():
     with Server(program, [module, noop], counted=True) as server:
         for commands, keys, turns in FILL:
             load.fill(server, commands, keys, turns)
-        floors = {name: count(load, server, Row(name, commands)) for name, commands in FLOORS.items()}
+        floors = {name: count(load, server, Row(name, commands)) for name, commands in FLOORS.items()} | {"none": 0}
         print(f"{'call':32} {'instructions':>12} {'less no-op':>12} {'baseline':>12} {'change':>8}")
         print(f"{'no-op':32} {floors['one']:12}", flush=True)
         for row in ROWS:
