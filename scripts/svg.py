@@ -13,6 +13,13 @@ def along(low, high, start, end, logarithmic=False):
     return lambda value: start + (min(max(scale(value), bottom), top) - bottom) / (top - bottom) * (end - start)
 
 
+def marks(most, parts):
+    """Round numbers from 0 to that, so many parts at most."""
+    power = 10 ** math.floor(math.log10(most / parts))
+    step = next(step * power for step in (1, 2, 5, 10) if most / (step * power) <= parts)
+    return [mark * step for mark in range(int(most / step) + 1)]
+
+
 class Picture:
     def __init__(self, width, height):
         self.parts = [

@@ -58,15 +58,14 @@ def chosen(cases, names):
     return [known[name] for name in names] if names else cases
 
 
-def machine(program):
+def machine(program, days):
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     name, number = re.match(r"(\w+) server v=(\S+)", version).groups()
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     cores = len(os.sched_getaffinity(0))
     placed = "the server on one, the caller on the other" if PINNED else "shared by server and caller"
-    day = time.strftime("%-d %B %Y")
     return (
-        f"{name} {number}, {day}, on {cores} cores ({model[1] if model else platform.machine()}; {platform.system()} "
+        f"{name} {number}, {' to '.join((days[0], days[-1])[: len(days)])}, on {cores} cores ({model[1] if model else platform.machine()}; {platform.system()} "
         f"{platform.release().split('-')[0]}), {placed}."
     )
 
@@ -83,7 +82,7 @@ def measure(bench, given, cases):
 
 def tell(results, cases, given):
     """The page about the installed server, with its pictures; a page of its own for each other."""
-    about = machine(given.program)
+    about = machine(given.program, results.days())
     print(about)
     print(table.aligned(results, cases))
     if given.short or given.keep_page:

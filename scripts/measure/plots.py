@@ -2,7 +2,7 @@
 
 from measure.growth import PANELS
 from measure.table import told
-from svg import COLOURS, Picture, along
+from svg import COLOURS, Picture, along, marks
 
 ROW, BAR = 40, 10
 
@@ -18,10 +18,9 @@ def bars(title, panels, cases, path):
     for number, (name, series) in enumerate(panels):
         start = left + (width + gap) * number
         most = max(value for _, values in series for value in values.values())
-        step = next(step for power in range(9) for step in (10**power, 2 * 10**power, 5 * 10**power) if most / step <= 6)
         x = along(0, most, start, start + width)
         picture.text(start, 36, name)
-        for mark in range(0, int(most) + 1, step):
+        for mark in marks(most, 6):
             picture.line(x(mark), top - 4, x(mark), top + height)
             picture.text(x(mark), top + height + 18, told(mark), "middle")
         for index, (label, values) in enumerate(series):
@@ -57,7 +56,7 @@ def growth(results, path):
     """A column of two panels for each thing that grows: instructions, and below them processor time."""
     figures = results.part("growth")
     left, top, width, height, gap, below = 70, 60, 250, 200, 80, 130
-    picture = Picture(left + (width + gap) * len(PANELS), top + 2 * height + below + 90)
+    picture = Picture(left + (width + gap) * len(PANELS), top + 2 * height + below + 120)
     picture.text(left, 18, "What a call costs as there is more: instructions of the server, and below them its processor time in µs")
     for column, panel in enumerate(PANELS):
         calls, start = figures[panel.name], left + (width + gap) * column
@@ -68,10 +67,9 @@ def growth(results, path):
             most = 1.1 * max(told_of[field] / unit for call in calls.values() for told_of in call.values())
             y = along(0, most, head + height, head)
             picture.text(start, head - 10, panel.title)
-            for part in range(5):
-                mark = most * part / 4
+            for mark in marks(most, 5):
                 picture.line(start, y(mark), start + width, y(mark))
-                picture.text(start - 6, y(mark) + 4, told(mark) if unit == 1 else f"{mark:.1f}", "end")
+                picture.text(start - 6, y(mark) + 4, told(mark) if mark >= 10 else f"{mark:g}", "end")
             for size in sizes:
                 picture.line(x(size), head, x(size), head + height, "#eee")
                 picture.text(x(size), head + height + 16, told(size).replace(" 000 000", "M").replace(" 000", "K"), "middle")
