@@ -76,6 +76,7 @@ pub fn decide_by_log(call: &mut Call<'_>, limiter: SlidingLog, cost: Cost) -> Re
 }
 
 /// Makes a change, which takes something or only brings the state to now.
+#[inline(always)]
 fn make(slot: &mut Slot<'_>, change: &Change, takes: bool) -> Result<(), Error> {
     if takes { slot.change(change) } else { slot.bring_to_now(change) }
 }
