@@ -25,7 +25,7 @@ def bars(title, panels, cases, path):
             picture.text(x(mark), top + height + 18, told(mark), "middle")
         for index, (label, values) in enumerate(series):
             colour = COLOURS[index]
-            picture.legend(start + 140 * index, 54, label, colour)
+            picture.legend(start + 165 * index, 54, label, colour)
             for row, case in enumerate(cases):
                 if case.name in values:
                     y = top + ROW * row + 4 + BAR * index
