@@ -16,7 +16,7 @@ from measure.server import Server
 
 CALLS, KEYS, FEW, TOLERANCE = 10_000, 2_000, 20, 3
 LONG = "36500d"
-DENIED = f"RL.TOKENBUCKET d:{{random}} {PLENTY} 1/w"
+DENIED = "RL.TOKENBUCKET d:{random} 1000 1/h"
 THREE = f"b:{{random}} TOKENBUCKET {PLENTY} 1000 1 s:{{random}} SLIDING {PLENTY} {LONG} 1"
 RENEWAL = f"{PLENTY} 1000 node-000000 {{rising}} 1 1 1h"
 SETTINGS = {"rl.notify-denied": "no", "notify-keyspace-events": "", "rl.top-keys": "0"}
@@ -32,7 +32,7 @@ FLOORS = {
 # for each key.
 FILL = (
     (f"RL.TOKENBUCKET b:{{next}} {PLENTY} 1000 {HALF}", KEYS, 1),
-    (f"RL.TOKENBUCKET d:{{next}} {PLENTY} 1/w {PLENTY}", KEYS, 1),
+    ("RL.TOKENBUCKET d:{next} 1000 1/h 1000", KEYS, 1),
     (f"RL.FIXED f:{{next}} {PLENTY} {LONG} {HALF}", KEYS, 1),
     (f"RL.FIXED g:{{next}} {PLENTY} {LONG} {PLENTY}", KEYS, 1),
     (f"RL.SLIDING s:{{next}} {PLENTY} {LONG} {HALF}", KEYS, 1),
@@ -40,7 +40,7 @@ FILL = (
     (f"RL.SLIDINGLOG l:{{next}} {PLENTY} {LONG} {HALF}", KEYS, 1),
     (f"RL.SLIDINGLOG m:{{next}} {PLENTY} {LONG} {PLENTY}", KEYS, 1),
     (f"RL.LEAKY q:{{next}} {PLENTY} 1000 {HALF}", KEYS, 1),
-    (f"RL.LEAKY y:{{next}} {PLENTY} 1/w {PLENTY}", KEYS, 1),
+    ("RL.LEAKY y:{next} 1000 1/h 1000", KEYS, 1),
     (f"RL.CONCURRENT c:{{next}} {PLENTY} {LONG} holder-000000", KEYS, 1),
     # Limiters with many holders, and buckets with many leases.
     (f"RL.CONCURRENT h:{{next}} {PLENTY} {LONG} holder-{{turn}}", FEW, 100),
@@ -92,7 +92,7 @@ ROWS = (
     Row("denied-top-hot", DENIED, 500, settings=(("rl.top-keys", "1000"),)),
     Row("denied-top-cold", DENIED, settings=(("rl.top-keys", "10"),)),
     Row("sliding-denied", f"RL.SLIDING z:{{random}} {PLENTY} {LONG}"),
-    Row("leaky-denied", f"RL.LEAKY y:{{random}} {PLENTY} 1/w"),
+    Row("leaky-denied", "RL.LEAKY y:{random} 1000 1/h"),
     Row("tokenbucket-new", f"RL.TOKENBUCKET n:{{rising}} {PLENTY} 1000 {HALF}"),
     Row("refund", "RL.REFUND b:{random} 1"),
     Row("log-refund", "RL.REFUND l:{random} 1 AGE 1ms", allocates=True),

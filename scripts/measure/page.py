@@ -3,6 +3,7 @@
 import math
 import re
 
+from measure.shares import ALL, CASES
 from measure.table import markdown, told
 
 BUSY = 0.6  # of a core: what is planned for, as in docs/scale.md
@@ -12,7 +13,10 @@ MILLION = 1_000_000
 def ratios(results):
     """A call's cost as a part of another's, by instructions and by processor time."""
     instructions, times = results.part("instructions"), results.part("times")
-    lines = ["| this | against | instructions | with an append-only file | CPU time |", "| --- | --- | ---: | ---: | ---: |"]
+    lines = [
+        "| this | against | instructions | where nobody can listen | with an append-only file | CPU time |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+    ]
     for name, label, others, against in (
         ("tokenbucket", "`RL.TOKENBUCKET`", ("incr",), "`INCR`"),
         ("tokenbucket", "`RL.TOKENBUCKET`", ("incr-expire",), "`INCR` + `EXPIRE NX`"),
@@ -26,10 +30,20 @@ def ratios(results):
         part = lambda cost: f"{cost(name) / sum(map(cost, others)):.2f}"
         cells = [
             part(lambda case: instructions[case]["alone"]),
+            part(lambda case: instructions[case]["quiet"]),
             part(lambda case: instructions[case]["file"]),
             part(lambda case: times[case]["many-16"]["ns"]),
         ]
         lines.append(f"| {label} | {against} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def where(results):
+    """Where the instructions of a call go."""
+    figures = {name: figure["shares"] for name, figure in results.part("instructions").items() if name in CASES}
+    lines = [f"| | {' | '.join(CASES.values())} |", f"| --- |{' ---: |' * len(CASES)}"]
+    for kind in ALL:
+        lines.append(f"| {kind} | {' | '.join(told(figures[name].get(kind, 0)) for name in CASES)} |")
     return "\n".join(lines)
 
 
@@ -101,7 +115,7 @@ def logs(results):
 def regions(results, cases, machine):
     """By name of mark: the texts for which there are figures."""
     texts = {"machine": lambda: machine, "table": lambda: markdown(results, cases)}
-    made = {"ratios": ratios, "core": core, "leases": leases, "logs": logs}
+    made = {"ratios": ratios, "where": where, "core": core, "leases": leases, "logs": logs}
     texts |= {name: lambda make=make: make(results) for name, make in made.items()}
     found = {}
     for name, make in texts.items():

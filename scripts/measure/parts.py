@@ -5,10 +5,12 @@ import sys
 import time
 from contextlib import ExitStack
 
+from measure import shares
 from measure.server import Server
 
 KEYS = 100_000
 PIPELINES = (1, 16, 64)
+LISTENERS = {"alone": "nothing listening", "file": "append-only file", "replica": "a replica", "quiet": "known that nobody listens"}
 
 
 def say(text):
@@ -24,14 +26,17 @@ def fill(bench, case, server, keys, turns):
 
 
 def instructions(bench, cases):
-    """Of the server, for one call of 16 a pipeline: where nobody listens, with an append-only file, and with a replica."""
+    """Of the server, for one call of 16 a pipeline: where nobody listens, but might, with an append-only file, with a replica, and where the
+    module knows that nobody does."""
     keys, calls = (200, 200) if bench.short else (2_000, 4_000)
     figures = {case.name: {} for case in cases}
     appended = ("--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")
-    for listener, options in (("alone", ()), ("file", appended), ("replica", ())):
-        say(f"instructions, {dict(alone='nothing listening', file='append-only file', replica='a replica')[listener]}")
+    for listener, about in LISTENERS.items():
+        say(f"instructions, {about}")
         with ExitStack() as running:
-            server = running.enter_context(Server(bench.program, bench.modules, counted=True, options=options))
+            options = appended if listener == "file" else ()
+            quiet = listener == "quiet"
+            server = running.enter_context(Server(bench.program, bench.modules, counted=True, options=options, quiet=quiet))
             if listener == "replica":
                 following = ("--replicaof", "127.0.0.1", str(server.port))
                 replica = running.enter_context(Server(bench.program, bench.modules, options=following))
@@ -40,8 +45,10 @@ def instructions(bench, cases):
                 server.ask("FLUSHALL", "SYNC")
                 digests = fill(bench, case, server, keys, case.turns)
                 case.check(server, digests)
-                count, _ = bench.load.count(server, case.calls(), calls, keys, digests)
+                count, told = bench.load.count(server, case.calls(), calls, keys, digests)
                 figures[case.name][listener] = count
+                if listener == "alone" and case.name in shares.CASES:
+                    figures[case.name]["shares"] = {name: cost / calls for name, cost in shares.of(told).items()}
                 say(f"{case.name:24} {count:9.0f}")
     return figures
 

@@ -1,6 +1,7 @@
 """The figures as pictures."""
 
 from measure.growth import PANELS
+from measure.parts import LISTENERS
 from measure.table import told
 from svg import COLOURS, Picture, along, marks
 
@@ -35,8 +36,7 @@ def bars(title, panels, cases, path):
 
 def instructions(results, cases, path):
     figures = results.part("instructions")
-    listeners = (("nothing listening", "alone"), ("append-only file", "file"), ("a replica", "replica"))
-    series = [(label, {name: figure[key] for name, figure in figures.items()}) for label, key in listeners]
+    series = [(label, {name: figure[key] for name, figure in figures.items()}) for key, label in LISTENERS.items()]
     bars("Instructions of the server for a call, 16 a pipeline", [("", series)], cases, path)
 
 

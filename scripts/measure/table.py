@@ -30,6 +30,7 @@ def columns(results):
     rate = lambda how: lambda name: times[name][how]["per_second"] / 1_000
     return (
         Column("instructions", "instr", lambda name: instructions[name]["alone"]),
+        Column("where nobody can listen", "nobody", lambda name: instructions[name]["quiet"]),
         Column("with an append-only file", "+file", lambda name: instructions[name]["file"]),
         Column("with a replica", "+replica", lambda name: instructions[name]["replica"]),
         Column("CPU time, ns", "CPU ns", lambda name: ns(name, "many-16")),
