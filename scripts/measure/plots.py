@@ -5,17 +5,19 @@ from measure.parts import LISTENERS
 from measure.table import told
 from svg import COLOURS, Picture, along, marks
 
-ROW, BAR = 40, 10
+BAR = 10
 
 
 def bars(title, panels, cases, path):
     """A row for each case, and in each panel a bar for each series. A panel: its title, unit, and series: name and values."""
-    left, width, top, gap = 330, 430, 64, 60
-    height = ROW * len(cases)
+    most_series = max(len(series) for _, series in panels)
+    left, width, top, gap = 330, 430, 54 + 18 * most_series, 60
+    row_height = 10 + BAR * most_series
+    height = row_height * len(cases)
     picture = Picture(left + (width + gap) * len(panels) + 20, top + height + 40)
     picture.text(left, 18, title)
     for row, case in enumerate(cases):
-        picture.text(left - 10, top + ROW * row + ROW / 2, case.label.replace("`", ""), "end")
+        picture.text(left - 10, top + row_height * (row + 0.5), case.label.replace("`", ""), "end")
     for number, (name, series) in enumerate(panels):
         start = left + (width + gap) * number
         most = max(value for _, values in series for value in values.values())
@@ -26,10 +28,10 @@ def bars(title, panels, cases, path):
             picture.text(x(mark), top + height + 18, told(mark), "middle")
         for index, (label, values) in enumerate(series):
             colour = COLOURS[index]
-            picture.legend(start + 165 * index, 54, label, colour)
+            picture.legend(start, 54 + 18 * index, label, colour)
             for row, case in enumerate(cases):
                 if case.name in values:
-                    y = top + ROW * row + 4 + BAR * index
+                    y = top + row_height * row + 5 + BAR * index
                     picture.bar(start, y, x(values[case.name]) - start, BAR - 1, colour)
     picture.write(path)
 
