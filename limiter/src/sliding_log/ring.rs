@@ -199,7 +199,12 @@ impl<'a> Ring<'a> {
             return self.find_in(last, unit - before_last, before_last).unwrap_or_else(|last| last);
         }
         // Of the first block the sum may hold what was dropped, so it is counted from the last one.
-        let wanted = self.sums_before(last).wrapping_sub(before_last - unit);
+        let begin = self.sums().before(self.head.first);
+        let sum = self.sums_before(last).wrapping_sub(begin);
+        let Some(nth) = sum.checked_sub(before_last - unit).filter(|&nth| nth > 0) else {
+            return self.find_in(0, unit, 0).unwrap_or_else(|last| last);
+        };
+        let wanted = begin.wrapping_add(nth);
         let all = self.sums().before(self.head.shape.slots());
         let (slot, rest) = self.sums().find(if wanted > all { wanted - all } else { wanted });
         let block = slot.checked_sub(self.head.first);
