@@ -48,21 +48,25 @@ impl TokenBucket {
     }
 
     /// The most parts that can be spent: a debt ends at a balance of −capacity.
+    #[inline]
     pub(crate) fn most_spent(self) -> u128 {
         2 * self.parts(self.capacity.get())
     }
 
     /// So many tokens in parts.
+    #[inline]
     pub(crate) fn parts(self, tokens: u64) -> u128 {
         u128::from(tokens) * u128::from(self.rate.micros())
     }
 
     /// Parts that flow back in so many microseconds.
+    #[inline]
     pub(crate) fn refill(self, micros: u64) -> u128 {
         u128::from(self.rate.units()) * u128::from(micros)
     }
 
     /// Milliseconds, rounded up, until so many parts have flowed back.
+    #[inline]
     fn millis_to_refill(self, parts: u128) -> u64 {
         saturate(div_ceil(parts, u128::from(self.rate.units()) * 1_000)).min(MAX_EXACT)
     }
@@ -106,7 +110,8 @@ pub struct Look {
     clock_went_back: bool,
     /// Parts that are spent by the parameters of the call.
     spent: u128,
-    /// Milliseconds until the remembered parameters call it unused.
+    /// Milliseconds until the remembered parameters call it unused; no bound where they are those of the call, by which that is when all
+    /// has flowed back.
     until_unused: u64,
 }
 
@@ -114,11 +119,12 @@ impl Limiter for TokenBucket {
     type State = State;
     type Look = Look;
 
+    #[inline(always)]
     fn look(self, state: Option<State>, now: Micros) -> Look {
         let seen = state.map(|state| state.seen_from(now));
         let (spent, until_unused) = match seen {
             Some(seen) => seen.spent_under(self, now),
-            None => (0, 0),
+            None => (0, u64::MAX),
         };
         Look { limiter: self, now, seen, clock_went_back: seen != state, spent, until_unused }
     }
@@ -134,6 +140,7 @@ impl Look {
 impl limiter::Look for Look {
     type State = State;
 
+    #[inline(always)]
     fn answer(&self, asked: u64) -> Decision {
         let limiter = self.limiter;
         let limit = limiter.capacity.get();
@@ -153,13 +160,15 @@ impl limiter::Look for Look {
         Decision { allowed, limit, remaining, retry_after, reset_after }
     }
 
+    #[inline(always)]
     fn take(&self, units: u64) -> Taken<State> {
         let next = State { limiter: self.limiter, last: self.now, spent: self.spent + self.limiter.parts(units) };
         Taken { next, reset_after: self.limiter.millis_to_refill(next.spent) }
     }
 
+    #[inline(always)]
     fn set_back(&self) -> Option<State> {
-        self.seen.filter(|_| self.clock_went_back && self.until_unused > 0)
+        self.seen.filter(|seen| self.clock_went_back && seen.spent > 0)
     }
 
     fn share(&self, taken: u64) -> Share {
@@ -171,6 +180,7 @@ impl limiter::Look for Look {
 impl State {
     /// A state from its parts, as they were stored; `None` if one is out of its range, or more is spent than can be. `spent` is
     /// in parts of a token.
+    #[inline]
     pub fn new(limiter: TokenBucket, last: Micros, spent: u128) -> Option<Self> {
         let plausible = limiter.capacity.get() > 0 && spent <= limiter.most_spent();
         plausible.then_some(Self { limiter, last, spent })
@@ -192,23 +202,23 @@ impl State {
     }
 
     /// What is spent stays spent when the clock went back: it counts as spent now.
+    #[inline]
     fn seen_from(self, now: Micros) -> Self {
         Self { last: self.last.min(now), ..self }
     }
 
     /// What is spent at `now`, in the parts of `limiter`, and the milliseconds until the remembered parameters call the
-    /// bucket unused. If they do already, it is unused for every caller. Else all time since the last call counts at the
-    /// rate of `limiter`. The state must not be later than `now`.
+    /// bucket unused, which are no bound if they are those of `limiter`. If they do already, it is unused for every caller. Else
+    /// all time since the last call counts at the rate of `limiter`. The state must not be later than `now`.
+    #[inline(always)]
     fn spent_under(&self, limiter: TokenBucket, now: Micros) -> (u128, u64) {
         let elapsed = now.since(self.last);
         let remembered = self.spent.saturating_sub(self.limiter.refill(elapsed));
-        let until_unused = self.limiter.millis_to_refill(remembered);
-        let spent = if remembered == 0 || self.limiter == limiter {
-            remembered
-        } else {
-            self.converted(limiter).saturating_sub(limiter.refill(elapsed))
-        };
-        (spent, until_unused)
+        if remembered == 0 || self.limiter == limiter {
+            return (remembered, u64::MAX);
+        }
+        let spent = self.converted(limiter).saturating_sub(limiter.refill(elapsed));
+        (spent, self.limiter.millis_to_refill(remembered))
     }
 
     /// What was spent at the last call, as a call with the parameters `limiter` sees it.
@@ -258,20 +268,24 @@ impl LimiterState for State {
         tell("last_ms", Fact::Moment(self.last));
     }
 
+    #[inline]
     fn unused_at(&self) -> Micros {
         self.last.plus(saturate(div_ceil(self.spent, u128::from(self.limiter.rate.units()))))
     }
 
+    #[inline]
     fn is_unused(&self, now: Micros) -> bool {
         self.spent <= self.limiter.refill(now.since(self.last))
     }
 }
 
+#[inline]
 pub(crate) fn saturate(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 /// `a / b`, rounded down. Most amounts fit 64 bits, where the processor divides in one instruction.
+#[inline]
 pub(crate) fn div_floor(a: u128, b: u128) -> u128 {
     match (u64::try_from(a), u64::try_from(b)) {
         (Ok(a), Ok(b)) => u128::from(a / b),
@@ -280,6 +294,7 @@ pub(crate) fn div_floor(a: u128, b: u128) -> u128 {
 }
 
 /// `a / b`, rounded up.
+#[inline]
 pub(crate) fn div_ceil(a: u128, b: u128) -> u128 {
     match (u64::try_from(a), u64::try_from(b)) {
         (Ok(a), Ok(b)) => u128::from(a.div_ceil(b)),

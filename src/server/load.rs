@@ -10,6 +10,7 @@ use super::guard::log_panics;
 use super::info::{self, Informer};
 use super::log::{self, Level};
 use super::register::{Command, register};
+use super::replicate;
 
 /// What the server is told about a module.
 pub struct Module {
@@ -145,6 +146,9 @@ pub unsafe fn unload(ctx: *mut RedisModuleCtx, module: &Module) -> c_int {
     let (major, minor, _) = api::server_version();
     if (major, minor) == (7, 0) {
         config::forget(module.settings);
+        if let Some(api) = api::get() {
+            replicate::forget(api);
+        }
         return Status::Ok as c_int;
     }
     write(
