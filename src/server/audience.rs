@@ -1,0 +1,192 @@
+//! Whether anybody can hear what a call changed: replicas, an append-only file, or whoever counts changes for a snapshot.
+//!
+//! Handing an effect to the server costs a call a third of its instructions, and most of that is spent before the server looks
+//! whether anybody listens. Where nobody does, it throws the effect away and has only counted one more change. So a primary that
+//! knows that nobody listens and nobody counts hands over one effect a second, and keeps the others to itself.
+//!
+//! # Why no reader ever lacks an effect
+//!
+//! All of this runs under the server's lock: nothing happens between two of these steps that is not said here.
+//!
+//! 1. Effects are held back only after a look at the server (`look`, once a second, between two commands) that found a primary
+//!    outside of cluster mode, with no replica in any state, no replication backlog, no append-only file, no child, nothing being
+//!    loaded and no save points. In that state the server itself throws effects away. What it keeps is the count of changes.
+//! 2. What the server hands to readers begins at a fork, whatever the reader. An append-only file takes commands from the fork of its
+//!    first rewrite on, and has what was before in that child's snapshot; so it is when a running child or a transaction puts that
+//!    fork off. A replica without a common past, and step 1 leaves none, gets the snapshot of a child and the stream from
+//!    the offset at its fork on: from a file, over sockets, over a connection of its own (Redis 8, Valkey), whether it waited for
+//!    `repl-diskless-sync-delay`, for another child, or joined a snapshot made for another replica.
+//! 3. The server tells of a fork within the fork, in the parent, before it runs another command. From there on every effect is handed
+//!    over, also those of the rest of a transaction that forked in its middle. Earlier ones are in the memory that was forked.
+//! 4. Between the arrival of a replica and that fork the server has a backlog, from which effects are missing. Nobody can be
+//!    given that part: the server takes a new replication ID when it makes a backlog, tells it to replicas together with the
+//!    offset at the fork, and gives it up, together with its second one, when it lets the backlog go. So no past that a replica, or this server itself as
+//!    the replica of another, can resume from goes through a time in which effects were held back.
+//!    A client that takes the ID from `INFO` and asks for the stream without a snapshot has no past at all; it
+//!    hears all from the moment on at which it is taken for a replica.
+//! 5. A snapshot that is written without a fork, by `SAVE`, `SHUTDOWN` or `DEBUG RELOAD`, reads the memory, which is always complete. It carries
+//!    no replication ID where there is no backlog.
+//!
+//! # What the count of changes is still good for
+//!
+//! `rdb_changes_since_last_save` is above 0 whenever something has changed since the last save: whatever sets it back (a save, the end of a
+//! child, loading) also ends the quiet, and of each quiet second the first effect is handed over. It is lower than without this, since nothing
+//! on the server reads it as long as there are no save points; setting some is a change of configuration, and from there on
+//! every change counts.
+//!
+//! # On which servers
+//!
+//! On those whose sources this was held against, and on which `tests/live/quiet` showed it: [`PROVEN`]. On all others, and where the
+//! server refuses one of the subscriptions, every effect is handed over.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+
+use redis_module::raw::{self, RedisModuleCronLoopV1, RedisModuleCtx, RedisModuleEvent, RedisModuleEventCallback};
+
+use super::api::{self, Api};
+
+/// Somebody may listen or count: every effect is handed over.
+const HEARD: u8 = 0;
+/// Nobody does, and the next effect is handed over all the same, to be counted.
+const COUNTED: u8 = 1;
+/// Nobody does.
+const QUIET: u8 = 2;
+
+/// Read and written under the server's lock only.
+static STATE: AtomicU8 = AtomicU8::new(HEARD);
+/// How many rounds of the server's housekeeping there were since the last look.
+static ROUNDS: AtomicI32 = AtomicI32::new(0);
+
+/// The versions of Redis and Valkey, without the last number, for which this was proven.
+const PROVEN: [(c_int, c_int); 5] = [(7, 0), (8, 0), (8, 1), (8, 2), (9, 1)];
+
+/// What ends the quiet, at once. The first is what the proof rests on; the others change who counts, or set the count back, or come with a
+/// reader.
+const ENDS_QUIET: [u64; 6] = [
+    raw::REDISMODULE_EVENT_FORK_CHILD,
+    raw::REDISMODULE_EVENT_CONFIG,
+    raw::REDISMODULE_EVENT_PERSISTENCE,
+    raw::REDISMODULE_EVENT_LOADING,
+    raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
+    raw::REDISMODULE_EVENT_REPLICA_CHANGE,
+];
+
+/// With any of these, or without [`PRIMARY`], somebody may listen or count.
+const MAY_BE_HEARD: u32 = raw::REDISMODULE_CTX_FLAGS_CLUSTER
+    | raw::REDISMODULE_CTX_FLAGS_AOF
+    | raw::REDISMODULE_CTX_FLAGS_RDB
+    | raw::REDISMODULE_CTX_FLAGS_ACTIVE_CHILD
+    | raw::REDISMODULE_CTX_FLAGS_LOADING
+    | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
+const PRIMARY: u32 = raw::REDISMODULE_CTX_FLAGS_MASTER;
+
+const OK: c_int = raw::REDISMODULE_OK as c_int;
+
+/// Whether an effect may be kept from the server: nobody would hear or count it.
+#[inline]
+pub fn is_away() -> bool {
+    match STATE.load(Ordering::Relaxed) {
+        HEARD => false,
+        QUIET => true,
+        _ => {
+            STATE.store(QUIET, Ordering::Relaxed);
+            false
+        }
+    }
+}
+
+/// Whether every effect is handed to the server, for those who run it.
+pub fn is_there() -> bool {
+    STATE.load(Ordering::Relaxed) == HEARD
+}
+
+/// Begins to look whether there is an audience. Until the first look there is one, and for ever where the server can't say.
+pub fn watch(api: &Api, ctx: *mut RedisModuleCtx) {
+    // The library may have stayed in memory from when the module was loaded before, and nothing was told in between.
+    STATE.store(HEARD, Ordering::Relaxed);
+    let (major, minor, _) = api::server_version();
+    if !PROVEN.contains(&(major, minor)) {
+        return;
+    }
+    // The look comes last: without all the others it must not begin.
+    if ENDS_QUIET.into_iter().all(|event| subscribe(api, ctx, event, Some(leave))) {
+        subscribe(api, ctx, raw::REDISMODULE_EVENT_CRON_LOOP, Some(look));
+    }
+}
+
+/// Ends what [`watch`] began.
+pub fn forget(api: &Api, ctx: *mut RedisModuleCtx) {
+    subscribe(api, ctx, raw::REDISMODULE_EVENT_CRON_LOOP, None);
+    for event in ENDS_QUIET {
+        subscribe(api, ctx, event, None);
+    }
+}
+
+/// Whether the server has taken the function, or given it up for none.
+fn subscribe(api: &Api, ctx: *mut RedisModuleCtx, event: u64, callback: RedisModuleEventCallback) -> bool {
+    // SAFETY: the server passed this context for loading or unloading; the function lives as long as the module.
+    unsafe { (api.subscribe_to_server_event)(ctx, RedisModuleEvent { id: event, dataver: 1 }, callback) == OK }
+}
+
+/// What the server calls on whatever ends the quiet.
+extern "C" fn leave(_ctx: *mut RedisModuleCtx, _event: RedisModuleEvent, _part: u64, _data: *mut c_void) {
+    STATE.store(HEARD, Ordering::Relaxed);
+}
+
+/// What the server calls in each round of its housekeeping, `hz` times a second.
+extern "C" fn look(ctx: *mut RedisModuleCtx, _event: RedisModuleEvent, _part: u64, data: *mut c_void) {
+    // SAFETY: this is what the server passes with this event, for as long as the function runs.
+    let Some(round) = (unsafe { data.cast::<RedisModuleCronLoopV1>().as_ref() }) else { return };
+    let rounds = ROUNDS.load(Ordering::Relaxed) + 1;
+    if rounds < round.hz {
+        ROUNDS.store(rounds, Ordering::Relaxed);
+        return;
+    }
+    ROUNDS.store(0, Ordering::Relaxed);
+    let is_empty = api::get().is_some_and(|api| is_empty(api, ctx));
+    STATE.store(if is_empty { COUNTED } else { HEARD }, Ordering::Relaxed);
+}
+
+/// Whether nobody listens or counts, as far as the server can say.
+fn is_empty(api: &Api, ctx: *mut RedisModuleCtx) -> bool {
+    // SAFETY: the context is that of the callback in which we are.
+    let flags = unsafe { (api.get_context_flags)(ctx) }.cast_unsigned();
+    if flags & PRIMARY == 0 || flags & MAY_BE_HEARD != 0 {
+        return false;
+    }
+    // SAFETY: as above; the name of the section ends with a NUL.
+    let info = unsafe { (api.get_server_info)(ctx, c"replication".as_ptr()) };
+    if info.is_null() {
+        return false;
+    }
+    let is_zero = [c"connected_slaves", c"repl_backlog_active"].map(|field| {
+        let mut error = OK;
+        // SAFETY: the information is there until it is freed below; the name of the field ends with a NUL.
+        let value = unsafe { (api.server_info_get_unsigned)(info, field.as_ptr(), ptr::from_mut(&mut error)) };
+        error == OK && value == 0
+    });
+    // SAFETY: it is freed once, with the context that it was made with.
+    unsafe { (api.free_server_info)(ctx, info) };
+    is_zero == [true; 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNTED, HEARD, Ordering, QUIET, STATE, is_away, is_there};
+
+    #[test]
+    fn of_each_quiet_second_the_first_effect_is_handed_over() {
+        let set = |state| STATE.store(state, Ordering::Relaxed);
+        assert!(!is_away() && !is_away() && is_there());
+        for _ in 0..2 {
+            set(COUNTED);
+            assert!(!is_there());
+            assert_eq!([is_away(), is_away(), is_away()], [false, true, true]);
+            assert!(STATE.load(Ordering::Relaxed) == QUIET && !is_there());
+        }
+        set(HEARD);
+        assert!(!is_away() && !is_away() && is_there());
+    }
+}
