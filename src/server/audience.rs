@@ -41,9 +41,9 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use redis_module::raw::{self, RedisModuleCronLoopV1, RedisModuleCtx, RedisModuleEvent, RedisModuleEventCallback};
+use redis_module::raw::{self, RedisModuleCtx, RedisModuleEvent, RedisModuleEventCallback};
 
 use super::api::{self, Api};
 
@@ -57,7 +57,10 @@ const QUIET: u8 = 2;
 /// Read and written under the server's lock only.
 static STATE: AtomicU8 = AtomicU8::new(HEARD);
 /// How many rounds of the server's housekeeping there were since the last look.
-static ROUNDS: AtomicI32 = AtomicI32::new(0);
+static ROUNDS: AtomicU32 = AtomicU32::new(0);
+
+/// Rounds from one look to the next: a second, as long as `hz` is 10.
+const ROUNDS_A_LOOK: u32 = 10;
 
 /// The versions of Redis and Valkey, without the last number, for which this was proven.
 const PROVEN: [(c_int, c_int); 5] = [(7, 0), (8, 0), (8, 1), (8, 2), (9, 1)];
@@ -77,9 +80,7 @@ const ENDS_QUIET: [u64; 6] = [
 const MAY_BE_HEARD: u32 = raw::REDISMODULE_CTX_FLAGS_CLUSTER
     | raw::REDISMODULE_CTX_FLAGS_AOF
     | raw::REDISMODULE_CTX_FLAGS_RDB
-    | raw::REDISMODULE_CTX_FLAGS_ACTIVE_CHILD
-    | raw::REDISMODULE_CTX_FLAGS_LOADING
-    | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
+    | raw::REDISMODULE_CTX_FLAGS_ACTIVE_CHILD;
 const PRIMARY: u32 = raw::REDISMODULE_CTX_FLAGS_MASTER;
 
 const OK: c_int = raw::REDISMODULE_OK as c_int;
@@ -135,12 +136,10 @@ extern "C" fn leave(_ctx: *mut RedisModuleCtx, _event: RedisModuleEvent, _part: 
     STATE.store(HEARD, Ordering::Relaxed);
 }
 
-/// What the server calls in each round of its housekeeping, `hz` times a second.
-extern "C" fn look(ctx: *mut RedisModuleCtx, _event: RedisModuleEvent, _part: u64, data: *mut c_void) {
-    // SAFETY: this is what the server passes with this event, for as long as the function runs.
-    let Some(round) = (unsafe { data.cast::<RedisModuleCronLoopV1>().as_ref() }) else { return };
+/// What the server calls in each round of its housekeeping.
+extern "C" fn look(ctx: *mut RedisModuleCtx, _event: RedisModuleEvent, _part: u64, _data: *mut c_void) {
     let rounds = ROUNDS.load(Ordering::Relaxed) + 1;
-    if rounds < round.hz {
+    if rounds < ROUNDS_A_LOOK {
         ROUNDS.store(rounds, Ordering::Relaxed);
         return;
     }
