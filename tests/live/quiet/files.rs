@@ -1,0 +1,187 @@
+//! Append-only files and snapshots that begin under load.
+
+use std::fs;
+use std::path::Path;
+
+use redis::Connection;
+
+use super::load::{Form, Keys, rounds};
+use super::{alone, counted, is_quiet};
+use crate::image::Image;
+use crate::support::{Options, Server, ask, info, send_words, wait_until};
+
+/// Where files are loaded: a server that is killed, given others, and started again.
+struct Reader(Server);
+
+impl Reader {
+    fn new(name: &str, value: &str) -> Self {
+        let mut server = alone().module(None).set(name, value).start();
+        server.kill();
+        Self(server)
+    }
+
+    /// What is in the files that `server` has written, as they are: what a server that is killed now leaves behind.
+    fn load(&mut self, server: &Server) -> Image {
+        for name in ["dump.rdb", "appendonlydir"] {
+            replace(&server.folder().join(name), &self.0.folder().join(name));
+        }
+        self.0.start_again(|options| options);
+        let image = Image::of(&mut self.0.connect());
+        self.0.kill();
+        image
+    }
+}
+
+fn replace(from: &Path, to: &Path) {
+    let _ = fs::remove_file(to);
+    let _ = fs::remove_dir_all(to);
+    if from.is_file() {
+        fs::copy(from, to).unwrap();
+    } else if from.is_dir() {
+        fs::create_dir(to).unwrap();
+        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+fn field(redis: &mut Connection, name: &str) -> String {
+    info(redis, "persistence", name).unwrap()
+}
+
+/// Waits until no child writes, and none is to.
+fn wait_for_children(redis: &mut Connection) {
+    let fields = ["rdb_bgsave_in_progress", "aof_rewrite_in_progress", "aof_rewrite_scheduled"];
+    wait_until("no child writes", || fields.iter().all(|name| field(redis, name) == "0"));
+}
+
+/// What comes before an append-only file is switched on, and with it.
+const OPENINGS: [&[&str]; 4] = [
+    &["CONFIG SET appendonly yes"],
+    &["BGSAVE", "CONFIG SET appendonly yes"],
+    &["BGREWRITEAOF", "CONFIG SET appendonly yes"],
+    // Within a transaction, and calls before and after it.
+    &[
+        "MULTI",
+        "RL.TOKENBUCKET within 1000000 1/d 3",
+        "RL.SLIDINGLOG within:log 1000000 1d 3",
+        "CONFIG SET appendonly yes",
+        "RL.TOKENBUCKET within 1000000 1/d 4",
+        "RL.SLIDINGLOG within:log 1000000 1d 4",
+        "EXEC",
+    ],
+];
+
+fn append_only_files_begin(form: &Form) {
+    let mut reader = Reader::new("appendonly", "yes");
+    let options = |options: Options| options.set("appendfsync", "no");
+    rounds(form, Keys::Lasting, options, |scene, time| {
+        let mut pipe = redis::pipe();
+        for line in OPENINGS[time as usize % OPENINGS.len()] {
+            pipe.add_command(command(line));
+        }
+        pipe.query::<Vec<redis::Value>>(&mut scene.connect()).unwrap();
+        scene.wait_for_answers(50);
+        wait_for_children(&mut scene.redis);
+        for more in [0, 50] {
+            scene.wait_for_answers(more);
+            let image = scene.pause();
+            assert!(!is_quiet(&mut scene.redis));
+            let theirs = reader.load(scene.server);
+            scene.unpause();
+            image.assert_equals(&theirs, "from the append-only file");
+        }
+        ask::<()>(&mut scene.redis, "CONFIG SET appendonly no");
+    });
+}
+
+fn command(line: &str) -> redis::Cmd {
+    let mut words = line.split(' ');
+    let mut command = redis::cmd(words.next().unwrap());
+    command.arg(words.collect::<Vec<_>>());
+    command
+}
+
+/// A snapshot that somebody asks for has all that was held back when it began: by a child, in a transaction, or without one.
+fn snapshots_are_asked_for(form: &Form) {
+    let mut reader = Reader::new("appendonly", "no");
+    rounds(
+        form,
+        Keys::Lasting,
+        |options| options,
+        |scene, time| {
+            // While nothing is written, the snapshot's moment is known.
+            let image = scene.pause();
+            assert!(is_quiet(&mut scene.redis));
+            match time % 3 {
+                0 => ask::<()>(&mut scene.redis, "SAVE"),
+                1 => ask::<()>(&mut scene.redis, "BGSAVE"),
+                _ => ask::<()>(&mut scene.redis, "DEBUG RELOAD"),
+            }
+            wait_for_children(&mut scene.redis);
+            image.assert_equals(&Image::of(&mut scene.redis), "after it");
+            let theirs = reader.load(scene.server);
+            image.assert_equals(&theirs, "from the snapshot");
+            scene.unpause();
+        },
+    );
+}
+
+/// Save points that are set while effects are held back, and no call comes any more, or while calls go on: what a snapshot that begins by
+/// itself lacks would be counted, and another one begin.
+fn save_points_are_set(form: &Form) {
+    let mut reader = Reader::new("appendonly", "no");
+    rounds(
+        form,
+        Keys::Lasting,
+        |options| options,
+        |scene, time| {
+            let is_late = time % 2 == 0;
+            let held = is_late.then(|| scene.pause());
+            send_words::<()>(&mut scene.redis, &[b"CONFIG", b"SET", b"save", b"1 1"]).unwrap();
+            let image = held.unwrap_or_else(|| {
+                scene.wait_for_answers(50);
+                scene.pause()
+            });
+            wait_until("a snapshot begins by itself and has all", || counted(&mut scene.redis) == 0);
+            wait_for_children(&mut scene.redis);
+            let theirs = reader.load(scene.server);
+            scene.unpause();
+            image.assert_equals(&theirs, "from the snapshot");
+            send_words::<()>(&mut scene.redis, &[b"CONFIG", b"SET", b"save", b""]).unwrap();
+        },
+    );
+}
+
+#[test]
+fn an_append_only_file_that_begins_under_load_lacks_nothing() {
+    append_only_files_begin(&Form::Short);
+}
+
+#[test]
+fn a_snapshot_that_is_asked_for_lacks_nothing() {
+    snapshots_are_asked_for(&Form::Short);
+}
+
+#[test]
+fn a_snapshot_by_save_points_that_were_set_later_lacks_nothing() {
+    save_points_are_set(&Form::Short);
+}
+
+#[test]
+#[ignore = "long: a hundred rounds"]
+fn a_hundred_times_an_append_only_file_that_begins_under_load_lacks_nothing() {
+    append_only_files_begin(&Form::Long);
+}
+
+#[test]
+#[ignore = "long: a hundred rounds"]
+fn a_hundred_times_a_snapshot_that_is_asked_for_lacks_nothing() {
+    snapshots_are_asked_for(&Form::Long);
+}
+
+#[test]
+#[ignore = "long: a hundred rounds"]
+fn a_hundred_times_a_snapshot_by_save_points_that_were_set_later_lacks_nothing() {
+    save_points_are_set(&Form::Long);
+}

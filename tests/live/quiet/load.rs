@@ -1,0 +1,129 @@
+//! A primary under load, quiet whenever nobody reads, to which readers come and from which they go.
+
+use redis::Connection;
+
+use super::{alone, is_quiet, wait_for_quiet};
+use crate::fleet::{Caller, Fleet, LIBRARY, Way, assert_no_failures, connect_to};
+use crate::image::Image;
+use crate::support::{Options, Server, ask, send_words};
+use crate::traffic::Random;
+
+/// How often each reader comes.
+pub enum Form {
+    Short,
+    Long,
+}
+
+impl Form {
+    /// `RL_ROUNDS` in the environment has the last word on the long form.
+    pub fn rounds(&self) -> u32 {
+        let chosen = || std::env::var("RL_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+        match self {
+            Self::Short => 2,
+            Self::Long => chosen().unwrap_or(100),
+        }
+    }
+}
+
+/// Which keys the load is on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Keys {
+    All,
+    /// Those that no reader finds expired when it loads them.
+    Lasting,
+}
+
+pub struct Scene<'a> {
+    pub server: &'a Server,
+    pub redis: Connection,
+    pub random: Random,
+    fleet: &'a Fleet,
+}
+
+impl Scene<'_> {
+    /// Waits until effects are held back, under load, and a little longer.
+    pub fn wait_for_quiet(&mut self) {
+        wait_for_quiet(&mut self.redis);
+        let more = self.random.below(100);
+        self.wait_for_answers(more);
+        assert!(is_quiet(&mut self.redis), "a round that begins with somebody listening shows nothing");
+    }
+
+    pub fn wait_for_answers(&self, count: u64) {
+        self.fleet.wait_for_answers(count);
+    }
+
+    /// Holds all writes back, and returns what the server has then.
+    pub fn pause(&mut self) -> Image {
+        ask::<()>(&mut self.redis, "CLIENT PAUSE 60000 WRITE");
+        Image::of(&mut self.redis)
+    }
+
+    pub fn unpause(&mut self) {
+        ask::<()>(&mut self.redis, "CLIENT UNPAUSE");
+    }
+
+    /// A connection of its own, as a caller's way needs one.
+    pub fn connect(&self) -> Connection {
+        self.server.connect()
+    }
+}
+
+/// Calls of all kinds in all ways, of which the books are kept, and beside them what those have not: holders, leases, several limits in
+/// one call, states that are soon unused or change their form, expiries that are lost.
+fn noise(fleet: &Fleet, keys: Keys) -> Vec<String> {
+    let mut lines: Vec<String> = fleet.keys().map(|key| format!("PERSIST {key}")).collect();
+    for index in 0..5 {
+        if keys == Keys::All {
+            lines.extend([
+                format!("RL.SLIDINGLOG short:{index} 40 1ms 3"),
+                format!("RL.SLIDINGLOG moving:{index} 1000000 2s"),
+                format!("RL.TOKENBUCKET moving-bucket:{index} 1000000 1000 700"),
+            ]);
+        }
+        lines.extend([
+            format!("RL.TOKENBUCKET gone:{index} 4 1/d"),
+            format!("RL.REFUND gone:{index} 4"),
+            format!("RL.TOKENBUCKET changing:{index} 100 1/d"),
+            format!("RL.TOKENBUCKET changing:{index} 9007199254740991 1/36500d"),
+            format!("RL.CONCURRENT holders:{index} 9 1d holder:{index}"),
+            format!("RL.CONCURRENT holders:{index} 9 1d other"),
+            format!("RL.RELEASE holders:{index} other"),
+            format!("RL.LEASE leases:{index} 1000000 1/d node:{index} 0 0 5 1d"),
+            format!("SET plain:{index} {index} PX 86400000"),
+        ]);
+    }
+    lines
+}
+
+/// Lets a reader come and go so often, under load.
+pub fn rounds(
+    form: &Form,
+    keys: Keys,
+    options: impl FnOnce(Options) -> Options,
+    mut round: impl FnMut(&mut Scene<'_>, u32),
+) {
+    let server = options(alone()).start();
+    let mut redis = server.connect();
+    send_words::<()>(&mut redis, &[b"FUNCTION", b"LOAD", LIBRARY.as_bytes()]).unwrap();
+    let fleet = Fleet::of((0..60).map(|index| format!("key:{index}")));
+    let noise = noise(&fleet, keys);
+    let port = server.port();
+    let mut callers: Vec<Caller<'_, Connection>> = fleet.callers(move || connect_to(port));
+    for caller in &mut callers {
+        caller.ways = &[Way::Plain, Way::Transaction, Way::Script, Way::Function];
+        caller.noise = &noise;
+    }
+    let times = form.rounds();
+    let (reports, ()) = fleet.run(callers, || {
+        let mut scene = Scene { server: &server, redis: server.connect(), random: Random::of_seed(), fleet: &fleet };
+        for time in 0..times {
+            scene.wait_for_quiet();
+            round(&mut scene, time);
+        }
+        scene.wait_for_quiet();
+    });
+    assert_no_failures(&reports);
+    fleet.assert_exact(&mut redis);
+    println!("{times} rounds, {} calls answered", fleet.answers());
+}
