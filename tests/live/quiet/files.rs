@@ -57,9 +57,6 @@ fn wait_for_children(redis: &mut Connection) {
 
 /// What comes before an append-only file is switched on, and with it.
 const OPENINGS: [&[&str]; 4] = [
-    &["CONFIG SET appendonly yes"],
-    &["BGSAVE", "CONFIG SET appendonly yes"],
-    &["BGREWRITEAOF", "CONFIG SET appendonly yes"],
     // Within a transaction, and calls before and after it.
     &[
         "MULTI",
@@ -70,6 +67,9 @@ const OPENINGS: [&[&str]; 4] = [
         "RL.SLIDINGLOG within:log 1000000 1d 4",
         "EXEC",
     ],
+    &["BGSAVE", "CONFIG SET appendonly yes"],
+    &["CONFIG SET appendonly yes"],
+    &["BGREWRITEAOF", "CONFIG SET appendonly yes"],
 ];
 
 fn append_only_files_begin(form: &Form) {

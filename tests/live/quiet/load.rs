@@ -89,7 +89,8 @@ fn noise(fleet: &Fleet, keys: Keys) -> Vec<String> {
             format!("RL.CONCURRENT holders:{index} 9 1d holder:{index}"),
             format!("RL.CONCURRENT holders:{index} 9 1d other"),
             format!("RL.RELEASE holders:{index} other"),
-            format!("RL.LEASE leases:{index} 1000000 1/d node:{index} 0 0 5 1d"),
+            format!("RL.LEASE leases:{index} 1000000 1/d node:{index} 1 0 5 1h"),
+            format!("RL.TOKENBUCKET leases:{index} 1000000 1/d"),
             format!("SET plain:{index} {index} PX 86400000"),
         ]);
     }

@@ -69,7 +69,7 @@ fn own_channel(redis: &mut Connection, is_on: bool) {
 
 /// By disk, and over sockets, at once, and after a second in which others could come; the latter by both connections that servers know.
 const WAYS: [(&str, &str, bool); 5] =
-    [("no", "0", false), ("yes", "0", false), ("yes", "0", true), ("yes", "1", false), ("yes", "1", true)];
+    [("no", "0", false), ("yes", "0", true), ("yes", "1", false), ("yes", "0", false), ("yes", "1", true)];
 
 fn replicas_come_and_go(form: &Form) {
     let chain = Chain::new();
