@@ -64,6 +64,7 @@ impl Limiter for FixedWindow {
     type State = State;
     type Look = Look;
 
+    #[inline]
     fn look(self, state: Option<State>, now: Micros) -> Look {
         let used = state.filter(|state| !state.is_unused(now));
         let seen = used.map(|state| state.seen_from(now));
@@ -79,6 +80,7 @@ impl Limiter for FixedWindow {
 impl limiter::Look for Look {
     type State = State;
 
+    #[inline]
     fn answer(&self, asked: u64) -> Decision {
         let limit = self.limiter.limit.get();
         let remaining = limit.saturating_sub(self.count);
@@ -94,11 +96,13 @@ impl limiter::Look for Look {
         Decision { allowed, limit, remaining, retry_after, reset_after }
     }
 
+    #[inline]
     fn take(&self, units: u64) -> Taken<State> {
         let next = State { limiter: self.limiter, last: self.now, count: self.count + units };
         Taken { next, reset_after: millis(self.until_end) }
     }
 
+    #[inline]
     fn set_back(&self) -> Option<State> {
         self.seen.filter(|_| self.clock_went_back)
     }
@@ -111,6 +115,7 @@ impl limiter::Look for Look {
 
 impl State {
     /// A state from its parts, as they were stored; `None` if one is out of its range, or the count above the limit.
+    #[inline]
     pub fn new(limiter: FixedWindow, last: Micros, count: u64) -> Option<Self> {
         let plausible = limiter.limit.get() > 0 && count <= limiter.limit.get();
         plausible.then_some(Self { limiter, last, count })
@@ -127,12 +132,14 @@ impl State {
     }
 
     /// What is used stays used when the clock went back: it counts in the window of now.
+    #[inline]
     fn seen_from(self, now: Micros) -> Self {
         Self { last: self.last.min(now), ..self }
     }
 
     /// Units taken in the window of `now` as `limiter` cuts time into windows. The count lies in the window that holds its
     /// last call, and is cut to a limit that got smaller; a limit of 0 cuts nothing, so that lifting it grants nothing.
+    #[inline]
     fn count_under(&self, limiter: FixedWindow, now: Micros) -> u64 {
         if self.last < limiter.window.start(now) {
             0
@@ -173,10 +180,12 @@ impl LimiterState for State {
         tell("last_ms", Fact::Moment(self.last));
     }
 
+    #[inline]
     fn unused_at(&self) -> Micros {
         if self.count == 0 { self.last } else { self.limiter.window.end(self.last) }
     }
 
+    #[inline]
     fn is_unused(&self, now: Micros) -> bool {
         self.seen_from(now).unused_at() <= now
     }

@@ -59,7 +59,9 @@ const LEAKY_BUCKET: u8 = 0x40;
 pub(crate) const SLIDING_LOG: u8 = 0x50;
 pub(crate) const CONCURRENCY: u8 = 0x60;
 pub(crate) const LEASES: u8 = 0x70;
-/// Added to the kind of a bucket whose amounts take more than 64 bits.
+/// The bits of a kind; the others are its form.
+const KIND: u8 = 0xF0;
+/// The form of a bucket whose amounts take more than 64 bits.
 const WIDE: u8 = 0x01;
 
 /// Bytes of tag, version and kind.
@@ -69,9 +71,9 @@ const FIELD: usize = 8;
 const LENGTHS: [usize; 3] = [36, 44, 52];
 const LONGEST: usize = 52;
 
-/// Defines [`State`] and what all kinds share. A kind is listed once, with what users call it.
+/// Defines [`State`] and what all kinds share. A kind is listed once, with its number and what users call it.
 macro_rules! kinds {
-    ($($variant:ident($state:ty), $name:literal;)*) => {
+    ($($variant:ident($state:ty), $kind:ident, $name:literal;)*) => {
         /// The state of any algorithm that keeps a few numbers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum State {
@@ -90,11 +92,13 @@ macro_rules! kinds {
             }
 
             /// See [`LimiterState::is_unused`].
+            #[inline]
             pub fn is_unused(&self, now: Micros) -> bool {
                 match self { $(Self::$variant(state) => state.is_unused(now),)* }
             }
 
             /// See [`LimiterState::unused_at`].
+            #[inline(always)]
             pub fn unused_at(&self) -> Micros {
                 match self { $(Self::$variant(state) => state.unused_at(),)* }
             }
@@ -107,6 +111,20 @@ macro_rules! kinds {
             /// See [`LimiterState::peek`].
             pub fn peek(&self, now: Micros, cost: Cost) -> Decision {
                 match self { $(Self::$variant(state) => state.peek(now, cost),)* }
+            }
+
+            /// Reads a state.
+            pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+                match kind_of(bytes)? & KIND {
+                    $($kind => <$state>::try_from(bytes).map(Self::$variant),)*
+                    _ => Err(Unreadable::NoLimiter),
+                }
+            }
+
+            /// The bytes of a state.
+            #[inline(always)]
+            pub fn encode(&self) -> Encoded {
+                match self { $(Self::$variant(state) => state.write($kind),)* }
             }
         }
 
@@ -127,15 +145,27 @@ macro_rules! kinds {
                     }
                 }
             }
+
+            /// Reads a state of this kind.
+            impl TryFrom<&[u8]> for $state {
+                type Error = Unreadable;
+
+                #[inline]
+                fn try_from(bytes: &[u8]) -> Result<Self, Unreadable> {
+                    let kind = kind_of(bytes)?;
+                    let (form, fields) = (kind ^ $kind, Fields(bytes.get(HEAD..).unwrap_or_default()));
+                    Self::read(form, fields).ok_or(Unreadable::NoLimiter)
+                }
+            }
         )*
     };
 }
 
 kinds! {
-    FixedWindow(fixed_window::State), "fixed window";
-    TokenBucket(token_bucket::State), "token bucket";
-    SlidingWindow(sliding_window::State), "sliding window";
-    LeakyBucket(leaky_bucket::State), "leaky bucket";
+    FixedWindow(fixed_window::State), FIXED_WINDOW, "fixed window";
+    TokenBucket(token_bucket::State), TOKEN_BUCKET, "token bucket";
+    SlidingWindow(sliding_window::State), SLIDING_WINDOW, "sliding window";
+    LeakyBucket(leaky_bucket::State), LEAKY_BUCKET, "leaky bucket";
 }
 
 /// What is stored under a key: a state, or a view over one that is too big to be a value.
@@ -249,55 +279,14 @@ impl State {
         }
     }
 
-    /// Reads a state.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let kind = kind_of(bytes)?;
-        let mut fields = Fields(bytes.get(HEAD..).unwrap_or_default());
-        let (kind, form) = (kind & 0xF0, kind & 0x0F);
-        let state = match kind {
-            FIXED_WINDOW if form == 0 => fields.fixed_window().map(Self::from),
-            TOKEN_BUCKET => fields.token_bucket(form).map(Self::from),
-            SLIDING_WINDOW if form == 0 => fields.sliding_window().map(Self::from),
-            LEAKY_BUCKET => fields.token_bucket(form).map(leaky_bucket::State::from_token_bucket).map(Self::from),
-            _ => None,
-        };
-        state.filter(|_| fields.0.is_empty()).ok_or(Unreadable::NoLimiter)
-    }
-
     /// How many bytes the state takes.
+    #[inline(always)]
     pub fn length(&self) -> usize {
         match self {
             Self::FixedWindow(_) => HEAD + 4 * FIELD,
             Self::SlidingWindow(_) => HEAD + 5 * FIELD,
             Self::TokenBucket(state) => bucket_length(state),
             Self::LeakyBucket(state) => bucket_length(state.as_token_bucket()),
-        }
-    }
-
-    /// The bytes of a state.
-    pub fn encode(&self) -> Encoded {
-        match self {
-            Self::FixedWindow(state) => {
-                let limiter = state.limiter();
-                Encoded::of(FIXED_WINDOW)
-                    .field(limiter.limit().get())
-                    .field(limiter.window().as_micros())
-                    .counts_follow()
-                    .field(state.last().get())
-                    .field(state.count())
-            }
-            Self::TokenBucket(state) => Encoded::bucket(TOKEN_BUCKET, state),
-            Self::SlidingWindow(state) => {
-                let limiter = state.limiter();
-                Encoded::of(SLIDING_WINDOW)
-                    .field(limiter.limit().get())
-                    .field(limiter.window().as_micros())
-                    .counts_follow()
-                    .field(state.last().get())
-                    .field(state.current())
-                    .field(state.previous())
-            }
-            Self::LeakyBucket(state) => Encoded::bucket(LEAKY_BUCKET, state.as_token_bucket()),
         }
     }
 }
@@ -308,6 +297,7 @@ pub(crate) const fn head_of(kind: u8) -> [u8; HEAD] {
 }
 
 /// Kind and form of a state.
+#[inline]
 fn kind_of(bytes: &[u8]) -> Result<u8, Unreadable> {
     match *bytes {
         [tag0, tag1, version, kind, ..] if [tag0, tag1] == TAG && version > 0 => {
@@ -322,6 +312,7 @@ fn kind_of(bytes: &[u8]) -> Result<u8, Unreadable> {
 }
 
 /// The one form that a bucket with these parameters is stored in.
+#[inline]
 fn form_of(limiter: TokenBucket) -> u8 {
     if u64::try_from(limiter.most_spent()).is_ok() { 0 } else { WIDE }
 }
@@ -331,14 +322,9 @@ fn bucket_length(state: &token_bucket::State) -> usize {
     HEAD + (3 + counts) * FIELD
 }
 
+#[inline]
 fn halves(value: u128) -> [u64; 2] {
-    let bytes = value.to_le_bytes();
-    let half = |at: usize| {
-        let mut half = [0; 8];
-        half.copy_from_slice(&bytes[at..at + 8]);
-        u64::from_le_bytes(half)
-    };
-    [half(0), half(8)]
+    [value as u64, (value >> 64) as u64]
 }
 
 /// The bytes of a state. Dereferences to them.
@@ -350,25 +336,14 @@ pub struct Encoded {
 }
 
 impl Encoded {
+    #[inline]
     fn of(kind: u8) -> Self {
         let mut bytes = [0; LONGEST];
         bytes[..HEAD].copy_from_slice(&head_of(kind));
         Self { bytes, length: HEAD, counts_at: HEAD }
     }
 
-    fn bucket(kind: u8, state: &token_bucket::State) -> Self {
-        let limiter = state.limiter();
-        let form = form_of(limiter);
-        let encoded = Self::of(kind | form)
-            .field(limiter.capacity().get())
-            .field(limiter.rate().units())
-            .field(limiter.rate().micros())
-            .counts_follow()
-            .field(state.last().get());
-        let [low, high] = halves(state.spent());
-        if form == WIDE { encoded.field(low).field(high) } else { encoded.field(low) }
-    }
-
+    #[inline]
     fn field(mut self, value: u64) -> Self {
         let end = self.length + 8;
         self.bytes[self.length..end].copy_from_slice(&value.to_le_bytes());
@@ -376,6 +351,7 @@ impl Encoded {
         self
     }
 
+    #[inline]
     fn counts_follow(mut self) -> Self {
         self.counts_at = self.length;
         self
@@ -383,48 +359,129 @@ impl Encoded {
 
     /// Where the bytes begin that have to be written over `old`, which must be a state of the same length: at the counts
     /// if the parameters are the same, else behind the head if that is, else at its start.
+    #[inline(always)]
     pub fn changed_from(&self, old: &[u8]) -> usize {
-        [self.counts_at, HEAD].into_iter().find(|&from| old.get(..from) == Some(&self[..from])).unwrap_or(0)
+        let is_same = |length: usize| old.get(..length) == Some(&self.bytes[..length]);
+        if is_same(self.counts_at) {
+            self.counts_at
+        } else if is_same(HEAD) {
+            HEAD
+        } else {
+            0
+        }
     }
 }
 
 impl Deref for Encoded {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
-/// What is left to read of a state.
+/// The bytes of a state behind the head.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
-    fn next(&mut self) -> Option<u64> {
-        let (field, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*field))
+    /// Just so many fields; `None` if they are more or fewer.
+    #[inline]
+    fn all<const COUNT: usize>(self) -> Option<[u64; COUNT]> {
+        let (fields, []) = self.0.as_chunks::<FIELD>() else { return None };
+        <[[u8; FIELD]; COUNT]>::try_from(fields).ok().map(|fields| fields.map(u64::from_le_bytes))
+    }
+}
+
+/// How the fields of a state follow each other.
+trait Form: Sized {
+    /// Reads a state of this form, 0 for that of most; `None` if a form or field is out of its range.
+    fn read(form: u8, fields: Fields<'_>) -> Option<Self>;
+
+    /// The bytes of a state of this kind.
+    fn write(&self, kind: u8) -> Encoded;
+}
+
+impl Form for fixed_window::State {
+    #[inline(always)]
+    fn read(form: u8, fields: Fields<'_>) -> Option<Self> {
+        let [limit, window, last, count] = fields.all().filter(|_| form == 0)?;
+        let limiter = FixedWindow::new(Limit::new(limit)?, Window::from_micros(window)?);
+        Self::new(limiter, Micros::new(last)?, count)
     }
 
-    fn fixed_window(&mut self) -> Option<fixed_window::State> {
-        let limiter = FixedWindow::new(Limit::new(self.next()?)?, Window::from_micros(self.next()?)?);
-        fixed_window::State::new(limiter, Micros::new(self.next()?)?, self.next()?)
+    #[inline(always)]
+    fn write(&self, kind: u8) -> Encoded {
+        let limiter = self.limiter();
+        Encoded::of(kind)
+            .field(limiter.limit().get())
+            .field(limiter.window().as_micros())
+            .counts_follow()
+            .field(self.last().get())
+            .field(self.count())
+    }
+}
+
+impl Form for sliding_window::State {
+    #[inline(always)]
+    fn read(form: u8, fields: Fields<'_>) -> Option<Self> {
+        let [limit, window, last, current, previous] = fields.all().filter(|_| form == 0)?;
+        let limiter = SlidingWindow::new(Limit::new(limit)?, Window::from_micros(window)?);
+        Self::new(limiter, Micros::new(last)?, current, previous)
     }
 
-    fn sliding_window(&mut self) -> Option<sliding_window::State> {
-        let limiter = SlidingWindow::new(Limit::new(self.next()?)?, Window::from_micros(self.next()?)?);
-        sliding_window::State::new(limiter, Micros::new(self.next()?)?, self.next()?, self.next()?)
+    #[inline(always)]
+    fn write(&self, kind: u8) -> Encoded {
+        let limiter = self.limiter();
+        Encoded::of(kind)
+            .field(limiter.limit().get())
+            .field(limiter.window().as_micros())
+            .counts_follow()
+            .field(self.last().get())
+            .field(self.current())
+            .field(self.previous())
     }
+}
 
-    fn token_bucket(&mut self, form: u8) -> Option<token_bucket::State> {
-        let capacity = Capacity::new(self.next()?)?;
-        let limiter = TokenBucket::new(capacity, Rate::in_lowest_terms(self.next()?, self.next()?)?);
+impl Form for token_bucket::State {
+    #[inline(always)]
+    fn read(form: u8, fields: Fields<'_>) -> Option<Self> {
+        let [capacity, units, micros, last, low, high] = if form == WIDE {
+            fields.all()?
+        } else {
+            let [capacity, units, micros, last, low] = fields.all()?;
+            [capacity, units, micros, last, low, 0]
+        };
+        let limiter = TokenBucket::new(Capacity::new(capacity)?, Rate::in_lowest_terms(units, micros)?);
         if form != form_of(limiter) {
             return None;
         }
-        let last = Micros::new(self.next()?)?;
-        let low = u128::from(self.next()?);
-        let high = if form == WIDE { u128::from(self.next()?) } else { 0 };
-        token_bucket::State::new(limiter, last, high << 64 | low)
+        Self::new(limiter, Micros::new(last)?, u128::from(high) << 64 | u128::from(low))
+    }
+
+    #[inline(always)]
+    fn write(&self, kind: u8) -> Encoded {
+        let limiter = self.limiter();
+        let form = form_of(limiter);
+        let encoded = Encoded::of(kind | form)
+            .field(limiter.capacity().get())
+            .field(limiter.rate().units())
+            .field(limiter.rate().micros())
+            .counts_follow()
+            .field(self.last().get());
+        let [low, high] = halves(self.spent());
+        if form == WIDE { encoded.field(low).field(high) } else { encoded.field(low) }
+    }
+}
+
+impl Form for leaky_bucket::State {
+    #[inline(always)]
+    fn read(form: u8, fields: Fields<'_>) -> Option<Self> {
+        token_bucket::State::read(form, fields).map(Self::from_token_bucket)
+    }
+
+    #[inline(always)]
+    fn write(&self, kind: u8) -> Encoded {
+        self.as_token_bucket().write(kind)
     }
 }

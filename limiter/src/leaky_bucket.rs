@@ -36,6 +36,7 @@ impl Limiter for LeakyBucket {
     type State = State;
     type Look = Look;
 
+    #[inline]
     fn look(self, state: Option<State>, now: Micros) -> Look {
         Look(self.0.look(state.map(|state| state.0), now))
     }
@@ -45,6 +46,7 @@ impl limiter::Look for Look {
     type State = State;
 
     /// As [`limiter::Look::answer`] says, but `retry_after` of a call that is allowed is the delay before its turn.
+    #[inline]
     fn answer(&self, asked: u64) -> Decision {
         let decision = self.0.answer(asked);
         if decision.allowed {
@@ -53,11 +55,13 @@ impl limiter::Look for Look {
         decision
     }
 
+    #[inline]
     fn take(&self, units: u64) -> Taken<State> {
         let Taken { next, reset_after } = self.0.take(units);
         Taken { next: State(next), reset_after }
     }
 
+    #[inline]
     fn set_back(&self) -> Option<State> {
         self.0.set_back().map(State)
     }

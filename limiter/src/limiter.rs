@@ -1,7 +1,7 @@
 //! What every algorithm has in common.
 
 use crate::decision::{Decision, Outcome, Taken};
-use crate::layout::State;
+use crate::layout::{State, Unreadable};
 use crate::quantity::{Age, Cost, Micros, Rate, Window};
 use crate::several::Vote;
 use crate::share::Share;
@@ -37,6 +37,7 @@ pub trait Limiter: Copy + PartialEq {
 
     /// Decides a call of `cost` at `now` that asks no other limit: what its vote comes to, and nothing more is worked
     /// out.
+    #[inline]
     fn decide(self, state: Option<Self::State>, now: Micros, cost: Cost) -> Outcome<Self::State> {
         let look = self.look(state, now);
         let answer = look.answer(cost.get().max(1));
@@ -72,8 +73,10 @@ pub trait Look: Copy {
 }
 
 /// What an algorithm keeps between two calls: its counts, the time of the last call that took something, and the
-/// parameters of that call.
-pub trait LimiterState: Copy + Into<State> + TryFrom<State, Error = State> {
+/// parameters of that call. It is read from bytes, as [`State::encode`] makes them, without a look at other kinds.
+pub trait LimiterState:
+    Copy + Into<State> + TryFrom<State, Error = State> + for<'a> TryFrom<&'a [u8], Error = Unreadable>
+{
     /// The algorithm whose state this is.
     type Limiter: Limiter<State = Self>;
 

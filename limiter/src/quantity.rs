@@ -261,6 +261,12 @@ impl Rate {
     }
 
     fn from_text(text: &[u8]) -> Option<Self> {
+        // What most callers write: a whole number per second.
+        if text.len() <= Self::MAX_DIGITS as usize
+            && let Some(units) = integer(text)
+        {
+            return Self::new(units, SECOND);
+        }
         let (number, rest) = Decimal::split(text)?;
         let window = match rest {
             [] => SECOND,
@@ -367,15 +373,17 @@ impl Decimal {
     /// Splits a number off the front of `text`: `0` or digits that start with 1 – 9, then perhaps a point and digits.
     /// `None` if there is none, or if it takes more than 64 bits.
     fn split(text: &[u8]) -> Option<(Self, &[u8])> {
-        let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (mut mantissa, mut length) = (0_u64, 0);
+        while let Some(digit) = text.get(length).and_then(|&byte| digit(byte)) {
+            mantissa = mantissa.checked_mul(10)?.checked_add(digit)?;
+            length += 1;
+        }
         let (whole, rest) = text.split_at(length);
         if !matches!(whole, [b'0'] | [b'1'..=b'9', ..]) {
             return None;
         }
-        let mut number = Self { mantissa: 0, places: 0, digits: 0 };
-        for &byte in whole {
-            number.push(byte)?;
-        }
+        let digits = if mantissa == 0 { 0 } else { u32::try_from(length).ok()? };
+        let mut number = Self { mantissa, places: 0, digits };
         let [b'.', rest @ ..] = rest else {
             return Some((number, rest));
         };

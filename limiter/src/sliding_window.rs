@@ -58,12 +58,14 @@ struct Counts {
 
 impl Counts {
     /// `current + previous × left / window`, rounded up.
+    #[inline]
     fn estimate(self) -> u64 {
         let covered = u128::from(self.previous) * u128::from(self.left);
         self.current + narrow(covered.div_ceil(u128::from(self.window)))
     }
 
     /// Microseconds, rounded up, until the estimate is at most `most`, if nothing is taken until then.
+    #[inline]
     fn until_at_most(self, most: u64) -> u64 {
         // Of so many units, at most `most` are left when `window × most / units` of their window is still covered.
         let covered = |units: u64, most: u64| match units {
@@ -84,6 +86,7 @@ impl Counts {
         Share::new(whole.saturating_sub(used), whole)
     }
 
+    #[inline]
     fn until_unused(self) -> u64 {
         self.until_at_most(0)
     }
@@ -107,6 +110,7 @@ impl Limiter for SlidingWindow {
     type State = State;
     type Look = Look;
 
+    #[inline]
     fn look(self, state: Option<State>, now: Micros) -> Look {
         let used = state.filter(|state| !state.is_unused(now));
         let seen = used.map(|state| state.seen_from(now));
@@ -119,6 +123,7 @@ impl Limiter for SlidingWindow {
 }
 
 impl Look {
+    #[inline]
     fn counts_with(&self, taken: u64) -> Counts {
         Counts { current: self.counts.current + taken, ..self.counts }
     }
@@ -127,6 +132,7 @@ impl Look {
 impl limiter::Look for Look {
     type State = State;
 
+    #[inline]
     fn answer(&self, asked: u64) -> Decision {
         let limit = self.limiter.limit.get();
         let remaining = limit.saturating_sub(self.counts.estimate());
@@ -142,6 +148,7 @@ impl limiter::Look for Look {
         Decision { allowed, limit, remaining, retry_after, reset_after }
     }
 
+    #[inline]
     fn take(&self, units: u64) -> Taken<State> {
         let counts = self.counts_with(units);
         let Counts { current, previous, .. } = counts;
@@ -149,6 +156,7 @@ impl limiter::Look for Look {
         Taken { next, reset_after: millis(counts.until_unused()) }
     }
 
+    #[inline]
     fn set_back(&self) -> Option<State> {
         self.seen.filter(|_| self.clock_went_back)
     }

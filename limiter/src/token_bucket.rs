@@ -48,21 +48,25 @@ impl TokenBucket {
     }
 
     /// The most parts that can be spent: a debt ends at a balance of −capacity.
+    #[inline]
     pub(crate) fn most_spent(self) -> u128 {
         2 * self.parts(self.capacity.get())
     }
 
     /// So many tokens in parts.
+    #[inline]
     pub(crate) fn parts(self, tokens: u64) -> u128 {
         u128::from(tokens) * u128::from(self.rate.micros())
     }
 
     /// Parts that flow back in so many microseconds.
+    #[inline]
     pub(crate) fn refill(self, micros: u64) -> u128 {
         u128::from(self.rate.units()) * u128::from(micros)
     }
 
     /// Milliseconds, rounded up, until so many parts have flowed back.
+    #[inline]
     fn millis_to_refill(self, parts: u128) -> u64 {
         saturate(div_ceil(parts, u128::from(self.rate.units()) * 1_000)).min(MAX_EXACT)
     }
@@ -114,6 +118,7 @@ impl Limiter for TokenBucket {
     type State = State;
     type Look = Look;
 
+    #[inline(always)]
     fn look(self, state: Option<State>, now: Micros) -> Look {
         let seen = state.map(|state| state.seen_from(now));
         let (spent, until_unused) = match seen {
@@ -134,6 +139,7 @@ impl Look {
 impl limiter::Look for Look {
     type State = State;
 
+    #[inline(always)]
     fn answer(&self, asked: u64) -> Decision {
         let limiter = self.limiter;
         let limit = limiter.capacity.get();
@@ -153,11 +159,13 @@ impl limiter::Look for Look {
         Decision { allowed, limit, remaining, retry_after, reset_after }
     }
 
+    #[inline(always)]
     fn take(&self, units: u64) -> Taken<State> {
         let next = State { limiter: self.limiter, last: self.now, spent: self.spent + self.limiter.parts(units) };
         Taken { next, reset_after: self.limiter.millis_to_refill(next.spent) }
     }
 
+    #[inline(always)]
     fn set_back(&self) -> Option<State> {
         self.seen.filter(|_| self.clock_went_back && self.until_unused > 0)
     }
@@ -171,6 +179,7 @@ impl limiter::Look for Look {
 impl State {
     /// A state from its parts, as they were stored; `None` if one is out of its range, or more is spent than can be. `spent` is
     /// in parts of a token.
+    #[inline]
     pub fn new(limiter: TokenBucket, last: Micros, spent: u128) -> Option<Self> {
         let plausible = limiter.capacity.get() > 0 && spent <= limiter.most_spent();
         plausible.then_some(Self { limiter, last, spent })
@@ -192,6 +201,7 @@ impl State {
     }
 
     /// What is spent stays spent when the clock went back: it counts as spent now.
+    #[inline]
     fn seen_from(self, now: Micros) -> Self {
         Self { last: self.last.min(now), ..self }
     }
@@ -199,6 +209,7 @@ impl State {
     /// What is spent at `now`, in the parts of `limiter`, and the milliseconds until the remembered parameters call the
     /// bucket unused. If they do already, it is unused for every caller. Else all time since the last call counts at the
     /// rate of `limiter`. The state must not be later than `now`.
+    #[inline(always)]
     fn spent_under(&self, limiter: TokenBucket, now: Micros) -> (u128, u64) {
         let elapsed = now.since(self.last);
         let remembered = self.spent.saturating_sub(self.limiter.refill(elapsed));
@@ -258,20 +269,24 @@ impl LimiterState for State {
         tell("last_ms", Fact::Moment(self.last));
     }
 
+    #[inline]
     fn unused_at(&self) -> Micros {
         self.last.plus(saturate(div_ceil(self.spent, u128::from(self.limiter.rate.units()))))
     }
 
+    #[inline]
     fn is_unused(&self, now: Micros) -> bool {
         self.spent <= self.limiter.refill(now.since(self.last))
     }
 }
 
+#[inline]
 pub(crate) fn saturate(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 /// `a / b`, rounded down. Most amounts fit 64 bits, where the processor divides in one instruction.
+#[inline]
 pub(crate) fn div_floor(a: u128, b: u128) -> u128 {
     match (u64::try_from(a), u64::try_from(b)) {
         (Ok(a), Ok(b)) => u128::from(a / b),
@@ -280,6 +295,7 @@ pub(crate) fn div_floor(a: u128, b: u128) -> u128 {
 }
 
 /// `a / b`, rounded up.
+#[inline]
 pub(crate) fn div_ceil(a: u128, b: u128) -> u128 {
     match (u64::try_from(a), u64::try_from(b)) {
         (Ok(a), Ok(b)) => u128::from(a.div_ceil(b)),

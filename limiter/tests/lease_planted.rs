@@ -5,9 +5,11 @@
 
 mod sequence;
 
-use rl_limiter::layout::Stored;
+use rl_limiter::layout::{self, Stored};
 use rl_limiter::lease::{Ask, Seq, State, Ttl};
-use rl_limiter::{Age, Capacity, Cost, Decision, Fact, Micros, Name, Plan, Rate, RetryAfter, TokenBucket};
+use rl_limiter::{
+    Age, Capacity, Cost, Decision, Fact, Limiter as _, Micros, Name, Plan, Rate, RetryAfter, TokenBucket,
+};
 use sequence::Random;
 
 const NOON: u64 = 1_796_040_000_000_000;
@@ -171,4 +173,87 @@ fn what_was_planted_for_ever_ends_within_the_longest_ttl() {
     assert_eq!(state.leases(micros(NOON + HOUR - 1)).count(), 2_100);
     assert_eq!(state.leases(micros(NOON + HOUR)).count(), 0);
     assert_eq!(state.peek(micros(NOON + 3 * HOUR), Cost::ONE).remaining, 1_000);
+}
+
+/// What a plan leaves of these bytes.
+fn left(bytes: &[u8], plan: Option<&rl_limiter::lease::Plan>) -> Vec<u8> {
+    let mut left = bytes.to_vec();
+    match plan {
+        None => {}
+        Some(plan) if plan.leaves_nothing() => left.clear(),
+        Some(plan) if plan.fits() => drop(plan.carry_out(&mut left)),
+        Some(plan) => left = plan.make(bytes),
+    }
+    left
+}
+
+/// What a call of this cost is told of these bytes, be they of leases, of a bucket without any or none.
+fn told(bytes: &[u8], limiter: TokenBucket, now: Micros, cost: Cost) -> Decision {
+    match Some(bytes).filter(|bytes| !bytes.is_empty()).map(|bytes| Stored::read(bytes).unwrap()) {
+        Some(stored) if stored.is_unused(now) => limiter.decide(None, now, cost).decision,
+        Some(Stored::Leases(state)) => state.decide(limiter, now, cost).decision,
+        Some(Stored::State(layout::State::TokenBucket(state))) => limiter.decide(Some(state), now, cost).decision,
+        None => limiter.decide(None, now, cost).decision,
+        Some(_) => panic!("no bucket"),
+    }
+}
+
+/// Rows may have expired before the last call, with more in them than is spent, and the clock may have gone back: the next call
+/// sees what this one was told.
+#[test]
+fn what_is_left_of_rows_that_had_expired_is_what_was_told() {
+    let mut random = Random(12);
+    for round in 0..40_000 {
+        let remembered = bucket(random.pick(&[1, 10, 3_600]), random.pick(&[1, 7]), random.pick(&[1_000, 1_000_000]));
+        let full = u128::from(remembered.capacity().get()) * u128::from(remembered.rate().micros());
+        let rows: Vec<Row> = (0..1 + random.below(6))
+            .map(|name| {
+                let expires = random.pick(&[0, NOON - HOUR, NOON - 1, NOON, NOON + 1, NOON + 5_000_000]);
+                (name, [random.pick(&[0, 1, 9, 40]), expires, 1, random.pick(&[0, 1, 10_000, HOUR])])
+            })
+            .collect();
+        let last = random.pick(&[NOON - 1_000, NOON, NOON + 1_000, NOON + HOUR]);
+        let bytes = planted(remembered, last, random.pick(&[0, 1, full / 3, full, 2 * full]), &rows);
+        let now = micros(NOON);
+        let state = leases(&bytes).unwrap();
+        if state.is_unused(now) {
+            continue;
+        }
+        let other = bucket(random.pick(&[0, 2, 10, 5_000]), random.pick(&[1, 3]), random.pick(&[1_000, 7_000]));
+        let limiter = if random.one_in(3) { remembered } else { other };
+        let amount = Cost::new(random.pick(&[1, 4, MOST])).unwrap();
+        let context = || format!("round {round}: {amount:?} of {limiter:?}, {last} on {:?}: {rows:?}", state.bucket());
+
+        let debit = state.debit(limiter, now, amount);
+        let after = left(&bytes, debit.next.as_ref());
+        assert_eq!(told(&after, limiter, now, Cost::ZERO), debit.decision, "debit, {}", context());
+
+        let outcome = state.decide(limiter, now, amount);
+        let after = left(&bytes, outcome.next.as_ref());
+        if outcome.decision.allowed {
+            let left = told(&after, limiter, now, Cost::ZERO);
+            let both = |decision: Decision| (decision.remaining, decision.reset_after);
+            assert_eq!(both(left), both(outcome.decision), "allowed, {}", context());
+        } else {
+            assert_eq!(told(&after, limiter, now, amount), outcome.decision, "denied, {}", context());
+        }
+
+        let (decision, plan) = state.refund(now, amount, None);
+        let after = left(&bytes, plan.as_ref());
+        assert_eq!(told(&after, remembered, now, Cost::ZERO), decision, "refund, {}", context());
+
+        // A node without a row that is told to wait, or only asks whether it has one.
+        let ask = Ask {
+            node: Name::new(b"another").unwrap(),
+            seq: Seq::new(1).unwrap(),
+            have: Cost::ZERO,
+            want: Cost::ZERO,
+            ttl: Ttl::from_micros(HOUR).unwrap(),
+            min: Cost::ZERO,
+        };
+        let leased = limiter.lease(Some(state), now, &ask);
+        let after = left(&bytes, leased.next.as_ref());
+        let looked = state.decide(limiter, now, Cost::ZERO).decision;
+        assert_eq!(told(&after, limiter, now, Cost::ZERO), looked, "lease, {}", context());
+    }
 }

@@ -6,9 +6,9 @@ use rl_limiter::{Concurrency, Cost, TooManyHolders};
 use super::MAX_HOLDERS;
 use super::algorithm::Decides as _;
 use super::args::Args;
+use super::counted::Counted;
 use super::reply;
 use super::store::{Change, KEY, Slot};
-use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode, RareLine};
 
 static TOO_MANY_HOLDERS: RareLine = RareLine::new();
@@ -40,7 +40,7 @@ impl Handler for Concurrent {
             }
             decision?
         };
-        reply::decision(call, Verdict::decided(call, KEY, Concurrency::BY, cost, decision));
+        reply::decision(call, Counted::decided(call, KEY, Concurrency::BY, cost, decision));
         Ok(())
     }
 }

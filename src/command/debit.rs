@@ -3,9 +3,9 @@
 use rl_limiter::TokenBucket;
 
 use super::args::Args;
+use super::counted::Counted;
 use super::reply;
 use super::store::{Bucket, Change, Slot};
-use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
 
 /// Takes from a token bucket whatever is there.
@@ -35,7 +35,7 @@ impl Handler for Debit {
             }
             (decision, rest)
         };
-        reply::decision_and(call, Verdict::told(decision), rest);
+        reply::decision_and(call, Counted::told(decision), rest);
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ const LEAST_SLACK: i64 = 1_000;
 
 /// The expiry, in milliseconds since the Unix epoch, for a state that will be unused at `unused_at`; `None` if the one
 /// that the key has is right: not before that moment, and past it by at most a quarter of the time until then, or by a second.
+#[inline]
 pub fn moved_expiry(present: Option<i64>, unused_at: Micros, now: Micros) -> Option<i64> {
     if is_right(present, (unused_at, unused_at), now) {
         return None;
@@ -22,6 +23,7 @@ pub fn moved_expiry(present: Option<i64>, unused_at: Micros, now: Micros) -> Opt
 }
 
 /// Whether the expiry that a key has is right for a state that will be unused between two moments, at whichever of them.
+#[inline]
 pub fn is_right(present: Option<i64>, (earliest, latest): (Micros, Micros), now: Micros) -> bool {
     let earliest = millis_rounded_up(earliest);
     let left = (earliest - millis_rounded_up(now)).max(0);
@@ -29,6 +31,7 @@ pub fn is_right(present: Option<i64>, (earliest, latest): (Micros, Micros), now:
 }
 
 /// Below 2^62 microseconds, so below 2^53 milliseconds.
+#[inline]
 fn millis_rounded_up(moment: Micros) -> i64 {
     i64::try_from(moment.get().div_ceil(1_000)).unwrap_or(i64::MAX)
 }

@@ -5,6 +5,7 @@
 mod algorithm;
 mod args;
 mod concurrent;
+mod counted;
 mod debit;
 mod fixed;
 mod info;
@@ -23,7 +24,6 @@ mod sliding_log;
 mod store;
 mod token_bucket;
 mod top;
-mod verdict;
 
 pub use info::Info;
 

@@ -7,10 +7,10 @@ use rl_limiter::{Cost, FixedWindow, LeakyBucket, SlidingLog, SlidingWindow, Toke
 
 use super::algorithm::{Algorithm, Decides};
 use super::args::Args;
+use super::counted::Counted;
 use super::reply;
 use super::settle::{KeyVote, in_limit, settle, vote, vote_by_bucket, vote_by_log};
 use super::store::{KEY, Slot};
-use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
 
 /// The most limits that a call may ask.
@@ -39,16 +39,16 @@ impl Handler for Multi {
             settle(&mut slots, &votes)?
         };
         let outcomes = votes.iter().filter_map(|vote| vote.outcome(joint.allowed).ok());
-        let verdicts = parts.iter().zip(outcomes).enumerate().map(|(index, (part, outcome))| {
+        let decisions = parts.iter().zip(outcomes).enumerate().map(|(index, (part, outcome))| {
             let decision = outcome.decision;
             // What would have allowed the call that another one denied has decided nothing.
             if joint.allowed || !decision.allowed {
-                Verdict::decided(call, KEY + index * WORDS.get(), part.limit.algorithm(), part.cost, decision)
+                Counted::decided(call, KEY + index * WORDS.get(), part.limit.algorithm(), part.cost, decision)
             } else {
-                Verdict::told(decision)
+                Counted::told(decision)
             }
         });
-        reply::several(call, joint, verdicts);
+        reply::several(call, joint, decisions);
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! `RL.PEEK key [cost]`
 
 use super::args::Args;
+use super::counted::Counted;
 use super::reply;
 use super::store::Slot;
-use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
 
 /// A look at a limiter of any kind.
@@ -19,7 +19,7 @@ impl Handler for Peek {
             slot.load()?.map(|stored| stored.peek(now, cost))
         };
         match told {
-            Some(decision) => reply::decision(call, Verdict::told(decision)),
+            Some(decision) => reply::decision(call, Counted::told(decision)),
             None => call.reply_null(),
         }
         Ok(())

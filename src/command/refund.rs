@@ -4,9 +4,9 @@ use rl_limiter::layout::{State, Stored};
 use rl_limiter::{Age, Cost, Decision};
 
 use super::args::Args;
+use super::counted::Counted;
 use super::reply;
 use super::store::{Change, Slot};
-use super::verdict::Verdict;
 use crate::server::{Call, Error, Handler, Mode};
 
 /// Gives back what turned out not to be used.
@@ -22,7 +22,7 @@ impl Handler for Refund {
             refund(&mut slot, amount, age)?
         };
         match told {
-            Some(decision) => reply::decision(call, Verdict::told(decision)),
+            Some(decision) => reply::decision(call, Counted::told(decision)),
             None => call.reply_null(),
         }
         Ok(())

@@ -4,18 +4,18 @@ use arrayvec::ArrayVec;
 use rl_limiter::lease::Answer;
 use rl_limiter::{JointVerdict, RetryAfter};
 
+use super::counted::Counted;
 use super::multi::MOST_LIMITS;
-use super::verdict::Verdict;
 use crate::server::Call;
 
 /// Replies with `allowed`, `limit`, `remaining`, `retry_after_ms` (−1: never) and `reset_ms`.
-pub fn decision(call: &Call<'_>, verdict: Verdict) {
-    call.reply_integers(&integers(verdict));
+pub fn decision(call: &Call<'_>, counted: Counted) {
+    call.reply_integers(&integers(counted));
 }
 
 /// The same, and one more number.
-pub fn decision_and(call: &Call<'_>, verdict: Verdict, number: u64) {
-    let [allowed, limit, remaining, retry_after, reset] = integers(verdict);
+pub fn decision_and(call: &Call<'_>, counted: Counted, number: u64) {
+    let [allowed, limit, remaining, retry_after, reset] = integers(counted);
     call.reply_integers(&[allowed, limit, remaining, retry_after, reset, integer(number)]);
 }
 
@@ -27,17 +27,17 @@ pub fn lease(call: &Call<'_>, answer: Answer) {
 }
 
 /// Replies to a call that asked several limits: with `allowed`, `index` and five integers for each.
-pub fn several(call: &Call<'_>, joint: JointVerdict, verdicts: impl Iterator<Item = Verdict>) {
+pub fn several(call: &Call<'_>, joint: JointVerdict, decisions: impl Iterator<Item = Counted>) {
     let index = i64::try_from(joint.index).unwrap_or(i64::MAX);
     let mut numbers: ArrayVec<i64, { 2 + 5 * MOST_LIMITS }> = ArrayVec::new();
     numbers.extend([i64::from(joint.allowed), index]);
-    numbers.extend(verdicts.take(MOST_LIMITS).flat_map(integers));
+    numbers.extend(decisions.take(MOST_LIMITS).flat_map(integers));
     call.reply_integers(&numbers);
 }
 
 /// The five integers.
-pub fn integers(verdict: Verdict) -> [i64; 5] {
-    let decision = verdict.decision();
+pub fn integers(counted: Counted) -> [i64; 5] {
+    let decision = counted.decision();
     [
         i64::from(decision.allowed),
         integer(decision.limit),

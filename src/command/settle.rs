@@ -5,9 +5,9 @@ use rl_limiter::{Cost, Decision, JointVerdict, Limiter, SlidingLog, TokenBucket,
 
 use super::MAX_LOG_ENTRIES;
 use super::algorithm::Decides;
+use super::counted::Counted;
 use super::reply;
 use super::store::{Bucket, Change, KEY, Slot, check_memory};
-use super::verdict::Verdict;
 use crate::server::{Call, Error, Mode, RareLine};
 
 static LOG_IS_FULL: RareLine = RareLine::new();
@@ -25,7 +25,7 @@ pub fn decide<L: Limiter + Decides>(call: &mut Call<'_>, limiter: L, cost: Cost)
         }
         outcome.decision
     };
-    reply::decision(call, Verdict::decided(call, KEY, L::BY, cost, decision));
+    reply::decision(call, Counted::decided(call, KEY, L::BY, cost, decision));
     Ok(())
 }
 
@@ -51,7 +51,7 @@ pub fn decide_by_bucket(call: &mut Call<'_>, limiter: TokenBucket, cost: Cost) -
             }
         }
     };
-    reply::decision(call, Verdict::decided(call, KEY, TokenBucket::BY, cost, decision));
+    reply::decision(call, Counted::decided(call, KEY, TokenBucket::BY, cost, decision));
     Ok(())
 }
 
@@ -71,11 +71,12 @@ pub fn decide_by_log(call: &mut Call<'_>, limiter: SlidingLog, cost: Cost) -> Re
         }
         decision?
     };
-    reply::decision(call, Verdict::decided(call, KEY, SlidingLog::BY, cost, decision));
+    reply::decision(call, Counted::decided(call, KEY, SlidingLog::BY, cost, decision));
     Ok(())
 }
 
 /// Makes a change, which takes something or only brings the state to now.
+#[inline(always)]
 fn make(slot: &mut Slot<'_>, change: &Change, takes: bool) -> Result<(), Error> {
     if takes { slot.change(change) } else { slot.bring_to_now(change) }
 }

@@ -38,11 +38,12 @@ pub enum Bucket<'a> {
     Leased(lease::State<'a>),
 }
 
-/// What is under a key, as far as states of a few numbers go.
-enum Numbers {
-    /// Nothing, or what is unused.
+/// What is under a key, where a state of one kind is looked for.
+enum Numbers<S> {
+    /// Nothing.
     None,
-    State(State),
+    /// A state of that kind, which may be unused.
+    State(S),
     /// Something else, or no limiter.
     Other,
 }
@@ -57,6 +58,7 @@ pub struct Slot<'a> {
 
 impl<'a> Slot<'a> {
     /// Opens the key that argument 1 names, and reads the clock.
+    #[inline(always)]
     pub fn open(call: &'a mut Call<'_>, mode: Mode) -> Result<Self, Error> {
         let now = Micros::saturating(call.now());
         Ok(Self { key: call.open(KEY, mode)?, now, later: 0 })
@@ -88,44 +90,51 @@ impl<'a> Slot<'a> {
     }
 
     /// The state under the key, which must be of this kind.
+    #[inline(always)]
     pub fn load_kind<S: LimiterState>(&mut self) -> Result<Option<S>, Error> {
         match self.load_numbers()? {
             Numbers::None => Ok(None),
-            Numbers::State(state) => S::try_from(state).map(Some).map_err(|other| other_kind(other.kind())),
-            Numbers::Other => match self.load()? {
-                Some(stored) => Err(other_kind(stored.kind())),
-                None => Ok(None),
-            },
+            Numbers::State(state) => Ok(Some(state)),
+            Numbers::Other => self.load_other_kind(),
         }
     }
 
     /// The token bucket under the key, which must be one.
+    #[inline(always)]
     pub fn load_bucket(&mut self) -> Result<Bucket<'_>, Error> {
         match self.load_numbers()? {
             Numbers::None => Ok(Bucket::Plain(None)),
-            Numbers::State(State::TokenBucket(state)) => Ok(Bucket::Plain(Some(state))),
-            Numbers::State(other) => Err(other_kind(other.kind())),
-            Numbers::Other => match self.load()? {
-                None => Ok(Bucket::Plain(None)),
-                Some(Stored::Leases(leases)) => Ok(Bucket::Leased(leases)),
-                Some(other) => Err(other_kind(other.kind())),
-            },
+            Numbers::State(state) => Ok(Bucket::Plain(Some(state))),
+            Numbers::Other => self.load_leased(),
         }
     }
 
-    /// What most calls find, looked for first: a state of a few numbers. [`Slot::load`] finds all kinds.
-    #[inline]
-    fn load_numbers(&mut self) -> Result<Numbers, Error> {
+    /// What most calls find, looked for first: a state of the kind that is asked for. [`Slot::load`] finds all kinds.
+    #[inline(always)]
+    fn load_numbers<S: LimiterState>(&mut self) -> Result<Numbers<S>, Error> {
         let now = self.now;
         let Some(bytes) = bytes(&mut self.key)? else { return Ok(Numbers::None) };
-        Ok(match State::decode(bytes) {
-            Ok(state) if state.is_unused(now) => Numbers::None,
-            Ok(state) => {
-                self.later = state.last().get().saturating_sub(now.get());
-                Numbers::State(state)
-            }
-            Err(_) => Numbers::Other,
-        })
+        let Ok(state) = S::try_from(bytes) else { return Ok(Numbers::Other) };
+        self.later = state.into().last().get().saturating_sub(now.get());
+        Ok(Numbers::State(state))
+    }
+
+    /// Nothing, if what another limiter has left is unused.
+    #[cold]
+    fn load_other_kind<S>(&mut self) -> Result<Option<S>, Error> {
+        match self.load()? {
+            Some(stored) => Err(other_kind(stored.kind())),
+            None => Ok(None),
+        }
+    }
+
+    #[inline(never)]
+    fn load_leased(&mut self) -> Result<Bucket<'_>, Error> {
+        match self.load()? {
+            None => Ok(Bucket::Plain(None)),
+            Some(Stored::Leases(leases)) => Ok(Bucket::Leased(leases)),
+            Some(other) => Err(other_kind(other.kind())),
+        }
     }
 
     /// The log under the key, which must be one.
@@ -147,19 +156,28 @@ impl<'a> Slot<'a> {
     }
 
     /// Makes a change, if the server has the memory for it.
+    #[inline(always)]
     pub fn change(&mut self, change: &Change) -> Result<(), Error> {
-        check_memory([(&*self, change)].into_iter())?;
+        if self.lacks_memory_for(change) {
+            return Err(out_of_memory());
+        }
         self.carry_out(change)
     }
 
     /// Makes a change that takes and gives nothing but only brings the state to now, if the server has the memory for it. Else the state stays as
     /// it is, and what is later than now counts as made now for the next call too: that is never too little.
     pub fn bring_to_now(&mut self, change: &Change) -> Result<(), Error> {
-        let has_memory = check_memory([(&*self, change)].into_iter()).is_ok();
-        if has_memory { self.carry_out(change) } else { Ok(()) }
+        if self.lacks_memory_for(change) { Ok(()) } else { self.carry_out(change) }
+    }
+
+    /// Whether the value becomes longer, and the server refuses to take the memory for that.
+    #[inline(always)]
+    fn lacks_memory_for(&self, change: &Change) -> bool {
+        self.grows_by(change) && self.key.memory_is_full()
     }
 
     /// Makes a change, for which the memory is there, moves the key's expiry if it must, and tells replicas and watchers.
+    #[inline(always)]
     pub fn carry_out(&mut self, change: &Change) -> Result<(), Error> {
         self.note_clock(change);
         match change {
@@ -175,6 +193,7 @@ impl<'a> Slot<'a> {
     }
 
     /// Whether the value becomes longer, which takes memory.
+    #[inline(always)]
     fn grows_by(&self, change: &Change) -> bool {
         let length = match change {
             Change::Store(next) => next.length(),
@@ -186,6 +205,7 @@ impl<'a> Slot<'a> {
         !matches!(self.key.value(), Value::String(present) if present >= length) && length > 0
     }
 
+    #[inline(always)]
     fn store(&mut self, next: &State) -> Result<(), Error> {
         let key = &mut self.key;
         let bytes = next.encode();
@@ -207,6 +227,7 @@ impl<'a> Slot<'a> {
     }
 
     /// In place and by what was touched, if there is room, else as a whole.
+    #[inline(never)]
     fn change_bytes(&mut self, plan: &impl Plan) -> Result<(), Error> {
         if plan.leaves_nothing() {
             delete(&mut self.key);
@@ -238,24 +259,30 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
+    #[inline(always)]
     fn note_clock(&self, change: &Change) {
         let later = match change {
             Change::Holders(plan) => plan.later(),
             Change::Store(_) | Change::Delete | Change::Log(_) | Change::Leases(_) => self.later,
         };
         if later > 0 {
-            CLOCK_STEPS_BACK.add_one();
-            CLOCK_STEPPED_BACK.warn(|| {
-                let millis = later.div_ceil(1_000);
-                format!(
-                    "the clock went back: a limiter's last call is {millis} ms later than now, and counts as made now"
-                )
-            });
+            clock_went_back(later);
         }
     }
 }
 
+/// By so many microseconds.
+#[cold]
+fn clock_went_back(later: u64) {
+    CLOCK_STEPS_BACK.add_one();
+    CLOCK_STEPPED_BACK.warn(|| {
+        let millis = later.div_ceil(1_000);
+        format!("the clock went back: a limiter's last call is {millis} ms later than now, and counts as made now")
+    });
+}
+
 /// The bytes under a key, of a length that something stored may have; `None` if there is no key.
+#[inline]
 fn bytes<'k>(key: &'k mut Key<'_>) -> Result<Option<&'k [u8]>, Error> {
     match key.value() {
         Value::Missing => Ok(None),
@@ -267,6 +294,7 @@ fn bytes<'k>(key: &'k mut Key<'_>) -> Result<Option<&'k [u8]>, Error> {
 
 /// Writes a value from an offset on, in place if it has that length. Should the server refuse, the old value may be gone: then the key is,
 /// for replicas too.
+#[inline(always)]
 fn put(key: &mut Key<'_>, from: usize, bytes: &[u8], same_length: bool) -> Result<(), Error> {
     if (same_length || key.create(bytes.len())) && key.write(from, &bytes[from..]) {
         return Ok(());
@@ -290,11 +318,13 @@ fn length_anew(plan: &impl Plan) -> usize {
 /// Whether the server has the memory for all of these changes. It is asked once, and only if a value becomes longer.
 pub fn check_memory<'s, 'k: 's>(mut changes: impl Iterator<Item = (&'s Slot<'k>, &'s Change)>) -> Result<(), Error> {
     match changes.find(|(slot, change)| slot.grows_by(change)) {
-        Some((slot, _)) if slot.key.memory_is_full() => {
-            Err(Error::fixed(c"OOM command not allowed when used memory > 'maxmemory'."))
-        }
+        Some((slot, _)) if slot.key.memory_is_full() => Err(out_of_memory()),
         _ => Ok(()),
     }
+}
+
+fn out_of_memory() -> Error {
+    Error::fixed(c"OOM command not allowed when used memory > 'maxmemory'.")
 }
 
 fn other_kind(kind: &str) -> Error {

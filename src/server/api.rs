@@ -53,6 +53,8 @@ api! {
         call_reply_array_element = RedisModule_CallReplyArrayElement: unsafe extern "C" fn(*mut RedisModuleCallReply, usize) -> *mut RedisModuleCallReply,
         free_call_reply = RedisModule_FreeCallReply: unsafe extern "C" fn(*mut RedisModuleCallReply),
         get_context_flags = RedisModule_GetContextFlags: unsafe extern "C" fn(*mut RedisModuleCtx) -> c_int,
+        create_string_from_long_long = RedisModule_CreateStringFromLongLong: unsafe extern "C" fn(*mut RedisModuleCtx, c_longlong) -> *mut RedisModuleString,
+        free_string = RedisModule_FreeString: unsafe extern "C" fn(*mut RedisModuleCtx, *mut RedisModuleString),
         string_ptr_len = RedisModule_StringPtrLen: unsafe extern "C" fn(*const RedisModuleString, *mut usize) -> *const c_char,
         wrong_arity = RedisModule_WrongArity: unsafe extern "C" fn(*mut RedisModuleCtx) -> c_int,
         reply_with_error = RedisModule_ReplyWithError: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char) -> c_int,

@@ -38,6 +38,8 @@ pub struct Key<'a> {
     mode: Mode,
     /// What the key holds. Nobody else changes it while the command runs.
     value: Value,
+    /// Where the string's bytes are, once that was asked and until we move them; else null.
+    place: *mut u8,
     call: PhantomData<&'a RedisModuleCtx>,
 }
 
@@ -70,21 +72,19 @@ impl Key<'_> {
             raw::REDISMODULE_KEYTYPE_STRING => Value::String(unsafe { (api.value_length)(key) }),
             _ => Value::Other,
         };
-        Self { api, ctx, name, key, mode, value, call: PhantomData }
+        Self { api, ctx, name, key, mode, value, place: ptr::null_mut(), call: PhantomData }
     }
 
     /// What the key holds. Leaves the value's encoding as it is.
+    #[inline]
     pub fn value(&self) -> Value {
         self.value
     }
 
     /// The bytes of a string; none for any other value. May turn the string's encoding to raw.
+    #[inline]
     pub fn bytes(&mut self) -> &[u8] {
-        let mode = match self.mode {
-            Mode::Look => raw::REDISMODULE_READ,
-            Mode::Change => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
-        };
-        let (bytes, length) = self.dma(mode.cast_signed());
+        let (bytes, length) = self.dma();
         if bytes.is_null() {
             return &[];
         }
@@ -93,11 +93,12 @@ impl Key<'_> {
     }
 
     /// The bytes of a string, to change; none for any other value, or one that was opened to look at.
+    #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         if self.mode == Mode::Look {
             return &mut [];
         }
-        let (bytes, length) = self.dma((raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).cast_signed());
+        let (bytes, length) = self.dma();
         if bytes.is_null() {
             return &mut [];
         }
@@ -108,6 +109,7 @@ impl Key<'_> {
 
     /// Puts `bytes` at `offset` of a string of at least so many bytes; returns whether they fit.
     #[must_use]
+    #[inline(always)]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) -> bool {
         let place = self.bytes_mut().get_mut(offset..).and_then(|rest| rest.get_mut(..bytes.len()));
         match place {
@@ -125,6 +127,7 @@ impl Key<'_> {
             // SAFETY: the key is open for writing. Deleting leaves it open and empty.
             unsafe { (self.api.delete_key)(self.key) };
             self.value = Value::Missing;
+            self.place = ptr::null_mut();
         }
     }
 
@@ -159,6 +162,8 @@ impl Key<'_> {
         if self.mode == Mode::Change && self.value != Value::Missing {
             // SAFETY: the key is open for writing and holds a value.
             unsafe { (self.api.set_abs_expire)(self.key, at) };
+            // Newer servers keep the expiry beside the value, which may move.
+            self.place = ptr::null_mut();
         }
     }
 
@@ -176,14 +181,23 @@ impl Key<'_> {
         unsafe { (self.api.signal_modified_key)(self.ctx, self.name) };
     }
 
-    fn dma(&mut self, mode: c_int) -> (*mut u8, usize) {
-        if !matches!(self.value, Value::String(1..)) {
-            return (ptr::null_mut(), 0);
+    #[inline(always)]
+    fn dma(&mut self) -> (*mut u8, usize) {
+        let Value::String(length @ 1..) = self.value else { return (ptr::null_mut(), 0) };
+        if self.place.is_null() {
+            let mode = match self.mode {
+                Mode::Look => raw::REDISMODULE_READ,
+                Mode::Change => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
+            };
+            let mut there = 0;
+            // SAFETY: the key is open and holds a string; `there` is written before it is read.
+            let bytes = unsafe { (self.api.string_dma)(self.key, &mut there, mode.cast_signed()) };
+            if there != length {
+                return (ptr::null_mut(), 0);
+            }
+            self.place = bytes.cast();
         }
-        let mut length = 0;
-        // SAFETY: the key is open and holds a string; `length` is written before it is read.
-        let bytes = unsafe { (self.api.string_dma)(self.key, &mut length, mode) };
-        (bytes.cast(), length)
+        (self.place, length)
     }
 }
 

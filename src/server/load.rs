@@ -11,6 +11,7 @@ use super::guard::log_panics;
 use super::info::{self, Informer};
 use super::log::{self, Level};
 use super::register::{Command, register};
+use super::replicate;
 
 /// What the server is told about a module.
 pub struct Module {
@@ -149,6 +150,7 @@ pub unsafe fn unload(ctx: *mut RedisModuleCtx, module: &Module) -> c_int {
         config::forget(module.settings);
         if let Some(api) = api::get() {
             audience::forget(api, ctx);
+            replicate::forget(api);
         }
         return Status::Ok as c_int;
     }

@@ -4,6 +4,8 @@
 
 use std::ffi::c_longlong;
 use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use redis_module::raw::{RedisModuleCtx, RedisModuleString};
 
@@ -66,6 +68,7 @@ impl Key<'_> {
     }
 
     /// `SETRANGE key offset bytes`.
+    #[inline]
     pub fn replicate_range(&self, offset: usize, bytes: &[u8]) {
         if audience::is_away() {
             return;
@@ -75,21 +78,48 @@ impl Key<'_> {
     }
 }
 
+/// Offsets as the server's strings: each is made once and then shared by all calls, which spares the server to make and free
+/// one a call. Kinds of a few numbers change behind their parameters, and the bytes of others behind their heads.
+static OFFSETS: [AtomicPtr<RedisModuleString>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
+
+/// The offset as a string that is kept; null if offsets as large as this are not.
+fn kept(api: &Api, offset: usize) -> *mut RedisModuleString {
+    let Some(place) = OFFSETS.get(offset) else { return ptr::null_mut() };
+    // Commands run one at a time, and nothing else is here.
+    let mut string = place.load(Ordering::Relaxed);
+    if string.is_null() {
+        // SAFETY: without a context the string is ours until it is freed.
+        string = unsafe { (api.create_string_from_long_long)(ptr::null_mut(), offset as c_longlong) };
+        place.store(string, Ordering::Relaxed);
+    }
+    string
+}
+
+/// Gives the strings back that are kept, before the module is unloaded.
+pub fn forget(api: &Api) {
+    for place in &OFFSETS {
+        let string = place.swap(ptr::null_mut(), Ordering::Relaxed);
+        if !string.is_null() {
+            // SAFETY: it was made without a context, and is freed once. Who else uses it has counted himself.
+            unsafe { (api.free_string)(ptr::null_mut(), string) };
+        }
+    }
+}
+
 /// # Safety
 ///
 /// The context and the name must be valid.
+#[inline]
 unsafe fn send_range(api: &Api, ctx: *mut RedisModuleCtx, name: *mut RedisModuleString, offset: usize, bytes: &[u8]) {
-    // SAFETY: the caller vouches for the context and the name; the format names what follows: the name, an integer, a buffer with
-    // its length.
+    let (command, at) = (c"SETRANGE".as_ptr(), kept(api, offset));
+    // SAFETY: the caller vouches for the context and the name; the format names what follows: the name, the offset as a
+    // string or an integer, a buffer with its length.
     unsafe {
-        (api.replicate)(
-            ctx,
-            c"SETRANGE".as_ptr(),
-            c"slb".as_ptr(),
-            name,
-            offset as c_longlong,
-            bytes.as_ptr(),
-            bytes.len(),
-        );
+        if at.is_null() {
+            let format = c"slb".as_ptr();
+            (api.replicate)(ctx, command, format, name, offset as c_longlong, bytes.as_ptr(), bytes.len());
+        } else {
+            (api.replicate)(ctx, command, c"ssb".as_ptr(), name, at, bytes.as_ptr(), bytes.len());
+        }
     }
 }

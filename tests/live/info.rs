@@ -194,7 +194,9 @@ fn a_full_log_is_told_once() {
 /// The report is written by a signal's handler, whatever the server was doing.
 #[test]
 fn a_report_of_a_crash_is_written_to_its_end_without_us() {
-    let mut server = Options::new().set("enable-debug-command", "yes").start();
+    // Without the server's test of all its memory, which comes last and on Valkey 9.1 now and then never ends.
+    let options = Options::new().set("enable-debug-command", "yes").set("crash-memcheck-enabled", "no");
+    let mut server = options.start();
     let mut redis = server.connect();
     decide(&mut redis, "RL.FIXED k 1 36500d");
     assert!(send::<Value>(&mut redis, "DEBUG SEGFAULT").is_err());

@@ -139,6 +139,8 @@ pub fn leased(limiter: TokenBucket, bytes: &[u8], facts: &Facts, now: Micros, ca
         Some(row) => row.held,
         None => 0,
     };
+    // Somebody may have planted the node twice: then the other row is its own once the first one is gone.
+    let twice = leases.leases(now).filter(|lease| lease.node == node.get()).count() > 1;
     let granted = holding.checked_sub(kept).unwrap_or_else(|| panic!("less than it has: {}", context()));
     if accepted {
         assert!(holding <= want.get() && outcome.next.is_some(), "{}", context());
@@ -146,8 +148,6 @@ pub fn leased(limiter: TokenBucket, bytes: &[u8], facts: &Facts, now: Micros, ca
             Bucket::Leased(leases) => leases.leases(now).find(|lease| lease.node == node.get()),
             Bucket::Plain(_) => None,
         };
-        // Somebody may have planted the node twice.
-        let twice = leases.leases(now).filter(|lease| lease.node == node.get()).count() > 1;
         if want == Cost::ZERO {
             assert!(row.is_none() || twice, "its row stays: {}", context());
         } else if now < Micros::MAX && !twice {
@@ -173,6 +173,7 @@ pub fn leased(limiter: TokenBucket, bytes: &[u8], facts: &Facts, now: Micros, ca
         RetryAfter::Millis(millis) => {
             assert_eq!(granted, 0, "{}", context());
             if accepted
+                && !twice
                 && is_true(bytes, leases)
                 && let Some(seq) = Seq::new(seq.get() + 1)
             {

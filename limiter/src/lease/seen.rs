@@ -17,7 +17,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) now: Micros,
     /// The time of the last call that took or gave something, or `now` if the clock went back.
     stamp: Micros,
-    /// The tokens in rows at the stamp.
+    /// The tokens in rows that were live at the stamp.
     outstanding: u64,
     /// The rows that have expired since, in the order of their expiry.
     expired: Vec<Held>,
@@ -51,8 +51,13 @@ impl<'a> Seen<'a> {
         let sought = node.map(Sought::new);
         for (index, stored) in state.rows().enumerate() {
             let row = Row::seen(stored, stamp);
-            seen.outstanding = seen.outstanding.saturating_add(row.held);
             seen.sweeps |= row.expires <= now || row.is_moved(stored);
+            // No call leaves a row that had expired by then. One that somebody planted counts for nothing, so that what a call was told
+            // is still so when the row is swept.
+            if row.expires <= stamp {
+                continue;
+            }
+            seen.outstanding = seen.outstanding.saturating_add(row.held);
             if row.expires <= now {
                 seen.expired.push(Held { until: row.expires, tokens: row.held });
                 continue;

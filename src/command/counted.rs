@@ -1,4 +1,4 @@
-//! Verdicts: the one place through which decisions pass on their way to a reply, where they are counted.
+//! The one place through which decisions pass on their way to a reply, where they are counted.
 
 use rl_limiter::{Cost, Decision};
 
@@ -10,9 +10,9 @@ use crate::server::Call;
 /// A decision that has been counted, or must not be. Decisions are replied as nothing else, so no command can forget to
 /// count.
 #[derive(Clone, Copy, Debug)]
-pub struct Verdict(Decision);
+pub struct Counted(Decision);
 
-impl Verdict {
+impl Counted {
     /// A call of `cost` was decided on the key that the argument at `index` names, which must be closed by now. Of cost
     /// 0 it only looked.
     pub fn decided(call: &Call<'_>, index: usize, by: Algorithm, cost: Cost, decision: Decision) -> Self {
