@@ -6,9 +6,9 @@ use std::path::Path;
 use redis::Connection;
 
 use super::load::{Form, Keys, rounds};
-use super::{alone, counted, is_quiet};
+use super::{alone, counted, is_quiet, quiet};
 use crate::image::Image;
-use crate::support::{Options, Server, ask, info, send_words, wait_until};
+use crate::support::{Options, Server, ask, decide, info, send_words, wait_until};
 
 /// Where files are loaded: a server that is killed, given others, and started again.
 struct Reader(Server);
@@ -151,6 +151,20 @@ fn save_points_are_set(form: &Form) {
             send_words::<()>(&mut scene.redis, &[b"CONFIG", b"SET", b"save", b""]).unwrap();
         },
     );
+}
+
+#[test]
+fn a_server_that_ends_in_order_saves_what_was_held_back() {
+    let (mut server, mut redis) = quiet();
+    for key in 0..50 {
+        decide(&mut redis, &format!("RL.TOKENBUCKET k:{key} 1000000 1/d"));
+    }
+    assert!(is_quiet(&mut redis) && counted(&mut redis) < 50);
+    let image = Image::of(&mut redis);
+    send_words::<()>(&mut redis, &[b"CONFIG", b"SET", b"save", b"36000 1000000"]).unwrap();
+    server.shut_down();
+    server.start_again(|options| options);
+    image.assert_equals(&Image::of(&mut server.connect()), "after the restart");
 }
 
 #[test]
