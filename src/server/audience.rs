@@ -1,43 +1,44 @@
 //! Whether anybody can hear what a call changed: replicas, an append-only file, or whoever counts changes for a snapshot.
 //!
-//! Handing an effect to the server costs a call a third of its instructions, and most of that is spent before the server looks
-//! whether anybody listens. Where nobody does, it throws the effect away and has only counted one more change. So a primary that
-//! knows that nobody listens and nobody counts hands over one effect a second, and keeps the others to itself.
+//! To hand an effect to the server costs a call a quarter of its instructions, most of them before the server looks whether
+//! anybody listens. Where nobody does, it throws the effect away and has only counted one more change. So a primary that knows
+//! that nobody listens and nobody counts hands over one effect a second, and keeps the others to itself.
 //!
 //! # Why no reader ever lacks an effect
 //!
-//! All of this runs under the server's lock: nothing happens between two of these steps that is not said here.
+//! In the words of Redis' sources; Valkey's differ in names. All of it runs under the server's lock: nothing happens between two
+//! steps that is not said here.
 //!
-//! 1. Effects are held back only after a look at the server (`look`, once a second, between two commands) that found a primary
-//!    outside of cluster mode, with no replica in any state, no replication backlog, no append-only file, no child, nothing being
-//!    loaded and no save points. In that state the server itself throws effects away. What it keeps is the count of changes.
-//! 2. What the server hands to readers begins at a fork, whatever the reader. An append-only file takes commands from the fork of its
-//!    first rewrite on, and has what was before in that child's snapshot; so it is when a running child or a transaction puts that
-//!    fork off. A replica without a common past, and step 1 leaves none, gets the snapshot of a child and the stream from
-//!    the offset at its fork on: from a file, over sockets, over a connection of its own (Redis 8, Valkey), whether it waited for
-//!    `repl-diskless-sync-delay`, for another child, or joined a snapshot made for another replica.
-//! 3. The server tells of a fork within the fork, in the parent, before it runs another command. From there on every effect is handed
-//!    over, also those of the rest of a transaction that forked in its middle. Earlier ones are in the memory that was forked.
-//! 4. Between the arrival of a replica and that fork the server has a backlog, from which effects are missing. Nobody can be
-//!    given that part: the server takes a new replication ID when it makes a backlog, tells it to replicas together with the
-//!    offset at the fork, and gives it up, together with its second one, when it lets the backlog go. So no past that a replica, or this server itself as
-//!    the replica of another, can resume from goes through a time in which effects were held back.
-//!    A client that takes the ID from `INFO` and asks for the stream without a snapshot has no past at all; it
-//!    hears all from the moment on at which it is taken for a replica.
-//! 5. A snapshot that is written without a fork, by `SAVE`, `SHUTDOWN` or `DEBUG RELOAD`, reads the memory, which is always complete. It carries
-//!    no replication ID where there is no backlog.
+//! 1. Effects are held back only after a look at the server, between two commands, that found a primary outside of cluster mode
+//!    without a replica in any state, a backlog, an append-only file, a child, or save points. As long as that is so the server
+//!    itself throws effects away (`alsoPropagate`). So what is left to show is that the quiet ends before anything could keep them.
+//! 2. Whatever keeps effects begins at a fork. An append-only file takes them from the fork of its first rewrite on, and has what was
+//!    before in that child's snapshot, also where a running child or a transaction puts that fork off (`startAppendOnly`,
+//!    `feedAppendOnlyFile`). A replica without a common past gets the snapshot of a child and the stream from the offset at its fork on
+//!    (`startBgsaveForReplication`): from a file, over sockets or by a connection of its own, whether it waited for
+//!    `repl-diskless-sync-delay` or another child, or joined a snapshot that was made for another replica.
+//! 3. `redisFork` tells of the fork in the parent before it returns. From there on every effect is handed over, also those of the rest of
+//!    a transaction that forked in its middle; earlier ones are in the memory that was forked.
+//! 4. From the arrival of a replica to that fork there is a backlog from which effects are missing. Nobody can be given that
+//!    part. To resume takes a replication ID and an offset behind which a backlog goes on (`masterTryPartialResynchronization`); the
+//!    server takes a new ID and gives up its second one whenever it makes a backlog for a replica (`syncCommand`) and whenever it lets one go
+//!    (`replicationCron`), and tells the ID to replicas together with the offset at the fork. So there is no past in which effects were held back
+//!    that a replica can resume from; nor can this server, when it becomes a replica, by the ID that it has without a backlog.
+//!    A client that takes the ID from `INFO`, and no snapshot, has no past at all; it hears all from when it is taken for a replica.
+//! 5. `SAVE`, `SHUTDOWN` and `DEBUG RELOAD` read the memory, which is always complete, and write no replication ID where there is no
+//!    backlog (`rdbPopulateSaveInfo`).
 //!
 //! # What the count of changes is still good for
 //!
-//! `rdb_changes_since_last_save` is above 0 whenever something has changed since the last save: whatever sets it back (a save, the end of a
-//! child, loading) also ends the quiet, and of each quiet second the first effect is handed over. It is lower than without this, since nothing
-//! on the server reads it as long as there are no save points; setting some is a change of configuration, and from there on
+//! `rdb_changes_since_last_save` is above 0 whenever something has changed since the last save: whatever sets it back (a save, the end of
+//! a child, loading) also ends the quiet, and the first effect behind each look is handed over. It is lower than without all this,
+//! and nothing of the server reads it as long as there are no save points. To set some is a change of the configuration, and from there on
 //! every change counts.
 //!
 //! # On which servers
 //!
-//! On those whose sources this was held against, and on which `tests/live/quiet` showed it: [`PROVEN`]. On all others, and where the
-//! server refuses one of the subscriptions, every effect is handed over.
+//! On those whose sources this was held against, and on which `tests/live/quiet` shows it: [`PROVEN`]. A later one may have readers that need no
+//! fork, as Valkey has planned. There, and where the server refuses one of the subscriptions, every effect is handed over.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -65,8 +66,8 @@ const ROUNDS_A_LOOK: u32 = 10;
 /// The versions of Redis and Valkey, without the last number, for which this was proven.
 const PROVEN: [(c_int, c_int); 5] = [(7, 0), (8, 0), (8, 1), (8, 2), (9, 1)];
 
-/// What ends the quiet, at once. The first is what the proof rests on; the others change who counts, or set the count back, or come with a
-/// reader.
+/// What ends the quiet, at once. The proof rests on the first. The second changes who counts, the next two set the count back. The last two
+/// end it for who comes without a snapshot, and before a role begins that has other readers.
 const ENDS_QUIET: [u64; 6] = [
     raw::REDISMODULE_EVENT_FORK_CHILD,
     raw::REDISMODULE_EVENT_CONFIG,

@@ -38,11 +38,11 @@ fn what_was_held_back_counts_at_least_once() {
 #[test]
 fn what_comes_behind_a_save_counts() {
     let (_server, mut redis) = quiet();
-    for reset in [&["SAVE"][..], &["DEBUG RELOAD"], &["SAVE", "DEBUG RELOAD NOSAVE"]] {
+    for reset in ["SAVE", "DEBUG RELOAD", "DEBUG RELOAD NOSAVE"] {
         // Both that the next effect is to be counted and that it has been: whatever the state, it is left.
         for calls in [0, 2] {
             wait_for_quiet(&mut redis);
-            let lines = [vec![CALL; calls], reset.to_vec(), vec![CALL; 3]].concat();
+            let lines = [vec![CALL; calls], vec![reset], vec![CALL; 3]].concat();
             at_once(&mut redis, &lines);
             assert_eq!(counted(&mut redis), 3, "{lines:?}");
         }
