@@ -3,7 +3,7 @@
 use redis::Connection;
 
 use super::{alone, counted, is_quiet, quiet, wait_for_quiet};
-use crate::support::{ask, decide, send_words, wait_until};
+use crate::support::{ask, decide, info, send_words, wait_until};
 
 /// Sends lines in one go, so that no housekeeping comes in between. Each word of a line is in single quotes, or without.
 fn at_once(redis: &mut Connection, lines: &[&str]) {
@@ -38,7 +38,11 @@ fn what_was_held_back_counts_at_least_once() {
 #[test]
 fn what_comes_behind_a_save_counts() {
     let (_server, mut redis) = quiet();
-    for reset in ["SAVE", "DEBUG RELOAD", "DEBUG RELOAD NOSAVE"] {
+    // So that there is an append-only file to load.
+    ask::<()>(&mut redis, "CONFIG SET appendonly yes");
+    wait_until("it is written", || info(&mut redis, "persistence", "aof_rewrite_in_progress").as_deref() == Some("0"));
+    ask::<()>(&mut redis, "CONFIG SET appendonly no");
+    for reset in ["SAVE", "DEBUG RELOAD", "DEBUG LOADAOF"] {
         // Both that the next effect is to be counted and that it has been: whatever the state, it is left.
         for calls in [0, 2] {
             wait_for_quiet(&mut redis);
@@ -51,7 +55,7 @@ fn what_comes_behind_a_save_counts() {
     wait_for_quiet(&mut redis);
     at_once(&mut redis, &["SAVE", "BGSAVE", CALL, CALL]);
     wait_until("the child is gone", || {
-        crate::support::info(&mut redis, "persistence", "rdb_bgsave_in_progress").as_deref() == Some("0")
+        info(&mut redis, "persistence", "rdb_bgsave_in_progress").as_deref() == Some("0")
     });
     assert_eq!(counted(&mut redis), 2);
 }
