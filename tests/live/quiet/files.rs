@@ -8,7 +8,7 @@ use redis::Connection;
 use super::load::{Form, Keys, rounds};
 use super::{alone, counted, is_quiet, quiet};
 use crate::image::Image;
-use crate::support::{Options, Server, ask, decide, info, send_words, wait_until};
+use crate::support::{Options, Server, ask, decide, send_words, wait_until};
 
 /// Where files are loaded: a server that is killed, given others, and started again.
 struct Reader(Server);
@@ -45,14 +45,13 @@ fn replace(from: &Path, to: &Path) {
     }
 }
 
-fn field(redis: &mut Connection, name: &str) -> String {
-    info(redis, "persistence", name).unwrap()
-}
-
-/// Waits until no child writes, and none is to.
+/// Waits until no child writes, and none is to. All is asked at once: between two questions one may end and another begin.
 fn wait_for_children(redis: &mut Connection) {
-    let fields = ["rdb_bgsave_in_progress", "aof_rewrite_in_progress", "aof_rewrite_scheduled"];
-    wait_until("no child writes", || fields.iter().all(|name| field(redis, name) == "0"));
+    let none = ["rdb_bgsave_in_progress:0", "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0"];
+    wait_until("no child writes", || {
+        let told: String = ask(redis, "INFO persistence");
+        none.iter().all(|none| told.contains(none))
+    });
 }
 
 /// What comes before an append-only file is switched on, and with it.
