@@ -48,10 +48,15 @@ pub struct Taken<S> {
 
 impl Decision {
     /// The same answer once so many units, which remained, are taken.
+    #[inline]
+    pub(crate) fn less(self, units: u64, reset_after: u64) -> Self {
+        Self { remaining: self.remaining.saturating_sub(units), reset_after, ..self }
+    }
+
+    /// The same, with what it makes of the state.
+    #[inline]
     pub(crate) fn having_taken<S>(self, units: u64, taken: Taken<S>) -> Outcome<S> {
-        let remaining = self.remaining.saturating_sub(units);
-        let decision = Self { remaining, reset_after: taken.reset_after, ..self };
-        Outcome { decision, next: Some(taken.next) }
+        Outcome { decision: self.less(units, taken.reset_after), next: Some(taken.next) }
     }
 }
 

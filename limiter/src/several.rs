@@ -90,16 +90,27 @@ impl<N, E: Copy> Vote<N, E> {
         Summary { denies_for: denies.then_some(self.answer.retry_after), share: self.share }
     }
 
-    /// What becomes of this limit, should the call be allowed by all or not. The decision of one that would allow a
-    /// call which another one denies says so, as a look does. An error if it can't take what it allows.
+    /// What becomes of this limit, should the call be allowed by all or not. An error if it can't take what it allows.
     pub fn outcome(&self, allowed: bool) -> Result<Outcome<&N>, E> {
+        Ok(Outcome { next: self.next(allowed)?, decision: self.decision(allowed) })
+    }
+
+    /// What is to be stored, should the call be allowed by all or not. An error if this limit can't take what it allows.
+    #[inline]
+    pub fn next(&self, allowed: bool) -> Result<Option<&N>, E> {
         match &self.taken {
-            Some(Ok(Taken { next, reset_after })) if allowed => {
-                let taken = Taken { next, reset_after: *reset_after };
-                Ok(self.answer.having_taken(self.cost.get(), taken))
-            }
-            Some(Err(error)) if allowed => Err(*error),
-            _ => Ok(Outcome { decision: self.answer, next: self.set_back.as_ref() }),
+            Some(taken) if allowed => taken.as_ref().map(|taken| Some(&taken.next)).map_err(|error| *error),
+            _ => Ok(self.set_back.as_ref()),
+        }
+    }
+
+    /// The answer of this limit, should the call be allowed by all or not. One that would allow a call which another one
+    /// denies says so, as a look does.
+    #[inline]
+    pub fn decision(&self, allowed: bool) -> Decision {
+        match &self.taken {
+            Some(Ok(taken)) if allowed => self.answer.less(self.cost.get(), taken.reset_after),
+            _ => self.answer,
         }
     }
 }

@@ -110,7 +110,8 @@ pub struct Look {
     clock_went_back: bool,
     /// Parts that are spent by the parameters of the call.
     spent: u128,
-    /// Milliseconds until the remembered parameters call it unused.
+    /// Milliseconds until the remembered parameters call it unused; no bound where they are those of the call, by which that is when all
+    /// has flowed back.
     until_unused: u64,
 }
 
@@ -123,7 +124,7 @@ impl Limiter for TokenBucket {
         let seen = state.map(|state| state.seen_from(now));
         let (spent, until_unused) = match seen {
             Some(seen) => seen.spent_under(self, now),
-            None => (0, 0),
+            None => (0, u64::MAX),
         };
         Look { limiter: self, now, seen, clock_went_back: seen != state, spent, until_unused }
     }
@@ -167,7 +168,7 @@ impl limiter::Look for Look {
 
     #[inline(always)]
     fn set_back(&self) -> Option<State> {
-        self.seen.filter(|_| self.clock_went_back && self.until_unused > 0)
+        self.seen.filter(|seen| self.clock_went_back && seen.spent > 0)
     }
 
     fn share(&self, taken: u64) -> Share {
@@ -207,19 +208,17 @@ impl State {
     }
 
     /// What is spent at `now`, in the parts of `limiter`, and the milliseconds until the remembered parameters call the
-    /// bucket unused. If they do already, it is unused for every caller. Else all time since the last call counts at the
-    /// rate of `limiter`. The state must not be later than `now`.
+    /// bucket unused, which are no bound if they are those of `limiter`. If they do already, it is unused for every caller. Else
+    /// all time since the last call counts at the rate of `limiter`. The state must not be later than `now`.
     #[inline(always)]
     fn spent_under(&self, limiter: TokenBucket, now: Micros) -> (u128, u64) {
         let elapsed = now.since(self.last);
         let remembered = self.spent.saturating_sub(self.limiter.refill(elapsed));
-        let until_unused = self.limiter.millis_to_refill(remembered);
-        let spent = if remembered == 0 || self.limiter == limiter {
-            remembered
-        } else {
-            self.converted(limiter).saturating_sub(limiter.refill(elapsed))
-        };
-        (spent, until_unused)
+        if remembered == 0 || self.limiter == limiter {
+            return (remembered, u64::MAX);
+        }
+        let spent = self.converted(limiter).saturating_sub(limiter.refill(elapsed));
+        (spent, self.limiter.millis_to_refill(remembered))
     }
 
     /// What was spent at the last call, as a call with the parameters `limiter` sees it.

@@ -38,9 +38,8 @@ impl Handler for Multi {
             }
             settle(&mut slots, &votes)?
         };
-        let outcomes = votes.iter().filter_map(|vote| vote.outcome(joint.allowed).ok());
-        let decisions = parts.iter().zip(outcomes).enumerate().map(|(index, (part, outcome))| {
-            let decision = outcome.decision;
+        let decisions = votes.iter().zip(&parts).enumerate().map(|(index, (vote, part))| {
+            let decision = vote.decision(joint.allowed);
             // What would have allowed the call that another one denied has decided nothing.
             if joint.allowed || !decision.allowed {
                 Counted::decided(call, KEY + index * WORDS.get(), part.limit.algorithm(), part.cost, decision)

@@ -29,10 +29,8 @@ pub fn lease(call: &Call<'_>, answer: Answer) {
 /// Replies to a call that asked several limits: with `allowed`, `index` and five integers for each.
 pub fn several(call: &Call<'_>, joint: JointVerdict, decisions: impl Iterator<Item = Counted>) {
     let index = i64::try_from(joint.index).unwrap_or(i64::MAX);
-    let mut numbers: ArrayVec<i64, { 2 + 5 * MOST_LIMITS }> = ArrayVec::new();
-    numbers.extend([i64::from(joint.allowed), index]);
-    numbers.extend(decisions.take(MOST_LIMITS).flat_map(integers));
-    call.reply_integers(&numbers);
+    let each: ArrayVec<_, MOST_LIMITS> = decisions.take(MOST_LIMITS).map(integers).collect();
+    call.reply_joined_integers(&[i64::from(joint.allowed), index], each.as_flattened());
 }
 
 /// The five integers.

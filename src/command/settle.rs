@@ -108,9 +108,9 @@ pub fn vote_by_log(slot: &mut Slot<'_>, limiter: SlidingLog, cost: Cost) -> Resu
 /// is no error.
 pub fn settle(slots: &mut [Slot<'_>], votes: &[KeyVote]) -> Result<JointVerdict, Error> {
     let verdict = JointVerdict::of(votes.iter().map(Vote::summary));
-    let full = votes.iter().enumerate().find_map(|(index, vote)| Some((index, vote.outcome(verdict.allowed).err()?)));
+    let full = votes.iter().enumerate().find_map(|(index, vote)| Some((index, vote.next(verdict.allowed).err()?)));
     let takes = verdict.allowed && full.is_none();
-    let changes = || votes.iter().map(|vote| vote.outcome(takes).ok().and_then(|outcome| outcome.next));
+    let changes = || votes.iter().map(|vote| vote.next(takes).ok().flatten());
 
     if takes {
         check_memory(slots.iter().zip(changes()).filter_map(|(slot, change)| Some((slot, change?))))?;

@@ -149,9 +149,16 @@ impl<'a> Call<'a> {
     }
 
     /// Replies with an array of integers.
+    #[inline]
     pub fn reply_integers(&self, integers: &[i64]) {
         self.begin_array(integers.len());
         integers.iter().for_each(|&integer| self.reply_integer(integer));
+    }
+
+    /// Replies with one array of some integers and then more.
+    pub fn reply_joined_integers(&self, first: &[i64], more: &[i64]) {
+        self.begin_array(first.len() + more.len());
+        first.iter().chain(more).for_each(|&integer| self.reply_integer(integer));
     }
 
     /// Replies with names and values: a map in RESP3, a flat array in RESP2.
