@@ -37,7 +37,7 @@
 //!
 //! # On which servers
 //!
-//! On those whose sources this was held against, and on which `tests/live/quiet` shows it: [`PROVEN`]. A later one may have readers that need no
+//! On those whose sources this was held against, and on which `tests/live/quiet` shows it: `PROVEN`. A later one may have readers that need no
 //! fork, as Valkey has planned. There, and where the server refuses one of the subscriptions, every effect is handed over.
 
 use std::ffi::{c_int, c_void};
@@ -117,7 +117,7 @@ pub fn watch(api: &Api, ctx: *mut RedisModuleCtx) {
     }
 }
 
-/// Ends what [`watch`] began.
+/// Ends what `watch` began.
 pub fn forget(api: &Api, ctx: *mut RedisModuleCtx) {
     subscribe(api, ctx, raw::REDISMODULE_EVENT_CRON_LOOP, None);
     for event in ENDS_QUIET {
