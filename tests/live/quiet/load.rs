@@ -97,6 +97,9 @@ fn noise(fleet: &Fleet, keys: Keys) -> Vec<String> {
     lines
 }
 
+/// Rounds after which the load begins anew, on an empty server: none of its limiters is exhausted sooner.
+const ROUNDS_A_LOAD: u32 = 4;
+
 /// Lets a reader come and go so often, under load.
 pub fn rounds(
     form: &Form,
@@ -107,24 +110,34 @@ pub fn rounds(
     let server = options(alone()).start();
     let mut redis = server.connect();
     send_words::<()>(&mut redis, &[b"FUNCTION", b"LOAD", LIBRARY.as_bytes()]).unwrap();
-    let fleet = Fleet::of((0..60).map(|index| format!("key:{index}")));
-    let noise = noise(&fleet, keys);
-    let port = server.port();
-    let mut callers: Vec<Caller<'_, Connection>> = fleet.callers(move || connect_to(port));
+    let times = form.rounds();
+    let mut answers = 0;
+    for first in (0..times).step_by(ROUNDS_A_LOAD as usize) {
+        ask::<()>(&mut redis, "FLUSHALL");
+        let fleet = Fleet::of((0..60).map(|index| format!("key:{index}")));
+        let noise = noise(&fleet, keys);
+        let (reports, ()) = fleet.run(callers(&fleet, &noise, server.port()), || {
+            let random = Random::of_seed();
+            let mut scene = Scene { server: &server, redis: server.connect(), random, fleet: &fleet };
+            for time in first..times.min(first + ROUNDS_A_LOAD) {
+                scene.wait_for_quiet();
+                round(&mut scene, time);
+            }
+            scene.wait_for_quiet();
+        });
+        assert_no_failures(&reports);
+        fleet.assert_exact(&mut redis);
+        answers += fleet.answers();
+    }
+    println!("{times} rounds, {answers} calls answered");
+}
+
+/// Callers who call in all ways.
+fn callers<'a>(fleet: &Fleet, noise: &'a [String], port: u16) -> Vec<Caller<'a, Connection>> {
+    let mut callers = fleet.callers(move || connect_to(port));
     for caller in &mut callers {
         caller.ways = &[Way::Plain, Way::Transaction, Way::Script, Way::Function];
-        caller.noise = &noise;
+        caller.noise = noise;
     }
-    let times = form.rounds();
-    let (reports, ()) = fleet.run(callers, || {
-        let mut scene = Scene { server: &server, redis: server.connect(), random: Random::of_seed(), fleet: &fleet };
-        for time in 0..times {
-            scene.wait_for_quiet();
-            round(&mut scene, time);
-        }
-        scene.wait_for_quiet();
-    });
-    assert_no_failures(&reports);
-    fleet.assert_exact(&mut redis);
-    println!("{times} rounds, {} calls answered", fleet.answers());
+    callers
 }
