@@ -117,17 +117,9 @@ pub fn watch(api: &Api, ctx: *mut RedisModuleCtx) {
     }
 }
 
-/// Ends what `watch` began.
-pub fn forget(api: &Api, ctx: *mut RedisModuleCtx) {
-    subscribe(api, ctx, raw::REDISMODULE_EVENT_CRON_LOOP, None);
-    for event in ENDS_QUIET {
-        subscribe(api, ctx, event, None);
-    }
-}
-
-/// Whether the server has taken the function, or given it up for none.
+/// Whether the server has taken the function, which it calls until the module is unloaded.
 fn subscribe(api: &Api, ctx: *mut RedisModuleCtx, event: u64, callback: RedisModuleEventCallback) -> bool {
-    // SAFETY: the server passed this context for loading or unloading; the function lives as long as the module.
+    // SAFETY: the server passed this context for loading; the function lives as long as the module.
     unsafe { (api.subscribe_to_server_event)(ctx, RedisModuleEvent { id: event, dataver: 1 }, callback) == OK }
 }
 

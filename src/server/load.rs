@@ -149,7 +149,6 @@ pub unsafe fn unload(ctx: *mut RedisModuleCtx, module: &Module) -> c_int {
     if (major, minor) == (7, 0) {
         config::forget(module.settings);
         if let Some(api) = api::get() {
-            audience::forget(api, ctx);
             replicate::forget(api);
         }
         return Status::Ok as c_int;
