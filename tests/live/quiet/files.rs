@@ -1,6 +1,7 @@
 //! Append-only files and snapshots that begin under load.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use redis::Connection;
@@ -71,10 +72,10 @@ const OPENINGS: [&[&str]; 4] = [
     &["BGREWRITEAOF", "CONFIG SET appendonly yes"],
 ];
 
-fn append_only_files_begin(form: &Form) {
+fn append_only_files_begin(times: Range<u32>) {
     let mut reader = Reader::new("appendonly", "yes");
     let options = |options: Options| options.set("appendfsync", "no");
-    rounds(form, Keys::Lasting, options, |scene, time| {
+    rounds(times, Keys::Lasting, options, |scene, time| {
         let mut pipe = redis::pipe();
         for line in OPENINGS[time as usize % OPENINGS.len()] {
             pipe.add_command(command(line));
@@ -102,10 +103,10 @@ fn command(line: &str) -> redis::Cmd {
 }
 
 /// A snapshot that somebody asks for has all that was held back when it began: by a child, in a transaction, or without one.
-fn snapshots_are_asked_for(form: &Form) {
+fn snapshots_are_asked_for(times: Range<u32>) {
     let mut reader = Reader::new("appendonly", "no");
     rounds(
-        form,
+        times,
         Keys::Lasting,
         |options| options,
         |scene, time| {
@@ -128,10 +129,10 @@ fn snapshots_are_asked_for(form: &Form) {
 
 /// Save points that are set while effects are held back, and no call comes any more, or while calls go on: what a snapshot that begins by
 /// itself lacks would be counted, and another one begin.
-fn save_points_are_set(form: &Form) {
+fn save_points_are_set(times: Range<u32>) {
     let mut reader = Reader::new("appendonly", "no");
     rounds(
-        form,
+        times,
         Keys::Lasting,
         |options| options,
         |scene, time| {
@@ -168,33 +169,33 @@ fn a_server_that_ends_in_order_saves_what_was_held_back() {
 
 #[test]
 fn an_append_only_file_that_begins_under_load_lacks_nothing() {
-    append_only_files_begin(&Form::Short);
+    Form::Short.run(append_only_files_begin);
 }
 
 #[test]
 fn a_snapshot_that_is_asked_for_lacks_nothing() {
-    snapshots_are_asked_for(&Form::Short);
+    Form::Short.run(snapshots_are_asked_for);
 }
 
 #[test]
 fn a_snapshot_by_save_points_that_were_set_later_lacks_nothing() {
-    save_points_are_set(&Form::Short);
+    Form::Short.run(save_points_are_set);
 }
 
 #[test]
 #[ignore = "long: a hundred rounds"]
 fn a_hundred_times_an_append_only_file_that_begins_under_load_lacks_nothing() {
-    append_only_files_begin(&Form::Long);
+    Form::Long.run(append_only_files_begin);
 }
 
 #[test]
 #[ignore = "long: a hundred rounds"]
 fn a_hundred_times_a_snapshot_that_is_asked_for_lacks_nothing() {
-    snapshots_are_asked_for(&Form::Long);
+    Form::Long.run(snapshots_are_asked_for);
 }
 
 #[test]
 #[ignore = "long: a hundred rounds"]
 fn a_hundred_times_a_snapshot_by_save_points_that_were_set_later_lacks_nothing() {
-    save_points_are_set(&Form::Long);
+    Form::Long.run(save_points_are_set);
 }

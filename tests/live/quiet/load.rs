@@ -1,5 +1,8 @@
 //! A primary under load, quiet whenever nobody reads, to which readers come and from which they go.
 
+use std::ops::Range;
+use std::thread;
+
 use redis::Connection;
 
 use super::{alone, is_quiet, wait_for_quiet};
@@ -15,12 +18,16 @@ pub enum Form {
 }
 
 impl Form {
-    /// `RL_ROUNDS` in the environment has the last word on the long form.
-    pub fn rounds(&self) -> u32 {
-        let chosen = || std::env::var("RL_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+    /// Runs all rounds: those of the long form on several servers at the same time, as most of each is waiting.
+    pub fn run(&self, rounds: impl Fn(Range<u32>) + Sync) {
         match self {
-            Self::Short => 2,
-            Self::Long => chosen().unwrap_or(100),
+            Self::Short => rounds(0..2),
+            Self::Long => thread::scope(|scope| {
+                for first in (0..100).step_by(25) {
+                    let rounds = &rounds;
+                    scope.spawn(move || rounds(first..first + 25));
+                }
+            }),
         }
     }
 }
@@ -102,7 +109,7 @@ const ROUNDS_A_LOAD: u32 = 4;
 
 /// Lets a reader come and go so often, under load.
 pub fn rounds(
-    form: &Form,
+    times: Range<u32>,
     keys: Keys,
     options: impl FnOnce(Options) -> Options,
     mut round: impl FnMut(&mut Scene<'_>, u32),
@@ -110,16 +117,15 @@ pub fn rounds(
     let server = options(alone()).start();
     let mut redis = server.connect();
     send_words::<()>(&mut redis, &[b"FUNCTION", b"LOAD", LIBRARY.as_bytes()]).unwrap();
-    let times = form.rounds();
     let mut answers = 0;
-    for first in (0..times).step_by(ROUNDS_A_LOAD as usize) {
+    for first in times.clone().step_by(ROUNDS_A_LOAD as usize) {
         ask::<()>(&mut redis, "FLUSHALL");
         let fleet = Fleet::of((0..60).map(|index| format!("key:{index}")));
         let noise = noise(&fleet, keys);
         let (reports, ()) = fleet.run(callers(&fleet, &noise, server.port()), || {
             let random = Random::of_seed();
             let mut scene = Scene { server: &server, redis: server.connect(), random, fleet: &fleet };
-            for time in first..times.min(first + ROUNDS_A_LOAD) {
+            for time in first..times.end.min(first + ROUNDS_A_LOAD) {
                 scene.wait_for_quiet();
                 round(&mut scene, time);
             }
@@ -129,7 +135,7 @@ pub fn rounds(
         fleet.assert_exact(&mut redis);
         answers += fleet.answers();
     }
-    println!("{times} rounds, {answers} calls answered");
+    println!("{} rounds, {answers} calls answered", times.len());
 }
 
 /// Callers who call in all ways.

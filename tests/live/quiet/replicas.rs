@@ -1,5 +1,7 @@
 //! Replicas that come under load, and replicas of those.
 
+use std::ops::Range;
+
 use redis::Connection;
 
 use super::load::{Form, Keys, Scene, rounds};
@@ -71,9 +73,9 @@ fn own_channel(redis: &mut Connection, is_on: bool) {
 const WAYS: [(&str, &str, bool); 5] =
     [("no", "0", false), ("yes", "0", true), ("yes", "1", false), ("yes", "0", false), ("yes", "1", true)];
 
-fn replicas_come_and_go(form: &Form) {
+fn replicas_come_and_go(times: Range<u32>) {
     let chain = Chain::new();
-    rounds(form, Keys::All, short_of_memory, |scene, time| {
+    rounds(times, Keys::All, short_of_memory, |scene, time| {
         let (diskless, delay, own) = WAYS[time as usize % WAYS.len()];
         ask::<()>(&mut scene.redis, &format!("CONFIG SET repl-diskless-sync {diskless}"));
         ask::<()>(&mut scene.redis, &format!("CONFIG SET repl-diskless-sync-delay {delay}"));
@@ -97,9 +99,9 @@ fn replicas_come_and_go(form: &Form) {
 }
 
 /// A replica that is away while the backlog is given up must begin anew: it asks for where it was.
-fn replicas_are_cut_off(form: &Form) {
+fn replicas_are_cut_off(times: Range<u32>) {
     let chain = Chain::new();
-    rounds(form, Keys::All, short_of_memory, |scene, _| {
+    rounds(times, Keys::All, short_of_memory, |scene, _| {
         ask::<()>(&mut scene.redis, "CONFIG SET repl-diskless-sync-delay 0");
         scene.wait_for_quiet();
         let synced = |redis: &mut Connection| {
@@ -132,8 +134,8 @@ fn replicas_are_cut_off(form: &Form) {
 }
 
 /// The primary becomes its replica's replica while effects are held back, and asks for where it was itself.
-fn roles_are_exchanged(form: &Form) {
-    for _ in 0..form.rounds() {
+fn roles_are_exchanged(times: Range<u32>) {
+    for _ in times {
         let [mut one, mut other] = [(); 2].map(|()| short_of_memory(alone()).start());
         for server in [&one, &other] {
             ask::<()>(&mut server.connect(), "CONFIG SET repl-diskless-sync-delay 0");
@@ -168,27 +170,27 @@ fn roles_are_exchanged(form: &Form) {
 
 #[test]
 fn a_replica_that_comes_under_load_lacks_nothing() {
-    replicas_come_and_go(&Form::Short);
+    Form::Short.run(replicas_come_and_go);
 }
 
 #[test]
 fn a_replica_that_was_cut_off_lacks_nothing() {
-    replicas_are_cut_off(&Form::Short);
+    Form::Short.run(replicas_are_cut_off);
 }
 
 #[test]
 fn a_primary_that_becomes_a_replica_lacks_nothing() {
-    roles_are_exchanged(&Form::Short);
+    Form::Short.run(roles_are_exchanged);
 }
 
 #[test]
 #[ignore = "long: a hundred rounds"]
 fn a_hundred_times_a_replica_that_comes_under_load_lacks_nothing() {
-    replicas_come_and_go(&Form::Long);
+    Form::Long.run(replicas_come_and_go);
 }
 
 #[test]
 #[ignore = "long: a hundred rounds"]
 fn a_hundred_times_a_replica_that_was_cut_off_lacks_nothing() {
-    replicas_are_cut_off(&Form::Long);
+    Form::Long.run(replicas_are_cut_off);
 }
