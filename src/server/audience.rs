@@ -38,7 +38,7 @@
 //! # On which servers
 //!
 //! On those whose sources this was held against, and on which `tests/live/quiet` shows it: `PROVEN`. A later one may have readers that need no
-//! fork, as Valkey has planned. There, and where the server refuses one of the subscriptions, every effect is handed over.
+//! fork, as Valkey plans (valkey-io/valkey#2878). There, and where the server refuses one of the subscriptions, every effect is handed over.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};

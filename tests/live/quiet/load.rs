@@ -70,7 +70,7 @@ impl Scene<'_> {
         ask::<()>(&mut self.redis, "CLIENT UNPAUSE");
     }
 
-    /// A connection of its own, as a caller's way needs one.
+    /// Another connection.
     pub fn connect(&self) -> Connection {
         self.server.connect()
     }
@@ -98,6 +98,7 @@ fn noise(fleet: &Fleet, keys: Keys) -> Vec<String> {
             format!("RL.RELEASE holders:{index} other"),
             format!("RL.LEASE leases:{index} 1000000 1/d node:{index} 1 0 5 1h"),
             format!("RL.TOKENBUCKET leases:{index} 1000000 1/d"),
+            format!("RL.MULTI one:{index} FIXED 1000000 36500d 1 other:{index} TOKENBUCKET 1000000 1/d 2"),
             format!("SET plain:{index} {index} PX 86400000"),
         ]);
     }
