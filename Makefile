@@ -19,7 +19,7 @@ clients: ## Run the snippets of docs/clients.md
 demo: ## Run a fleet of API servers that share one limit
 	@scripts/demo $(ARGS)
 
-bench: ## Measure nanoseconds per decision
+bench: ## Measure what calls cost, beside Redis' own, Lua and others
 	@scripts/bench $(ARGS)
 
 matrix: ## Run the long tests, on every supported Redis and Valkey

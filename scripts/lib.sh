@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # What several of the scripts beside this file need. It is sourced, never run.
 
+# Nothing compiled is left beside what Python reads.
+export PYTHONDONTWRITEBYTECODE=1
+
 # The checkout, wherever the script was called from.
 # shellcheck disable=SC2034 # used by the scripts
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -7,14 +7,16 @@ import socket
 import struct
 import sys
 
+from svg import COLOURS, Picture, along
+
 START = 1_796_040_000_000_000  # a full minute, in microseconds
 SECONDS = 180
 COMMANDS = [
-    ("RL.FIXED", "60", "1m", "fixed window", "#d1495b"),
-    ("RL.SLIDING", "60", "1m", "sliding window", "#edae49"),
-    ("RL.SLIDINGLOG", "60", "1m", "sliding log", "#00798c"),
-    ("RL.TOKENBUCKET", "60", "60/m", "token bucket", "#30638e"),
-    ("RL.LEAKY", "60", "60/m", "leaky bucket (as calls go on)", "#7b5ea7"),
+    ("RL.FIXED", "60", "1m", "fixed window"),
+    ("RL.SLIDING", "60", "1m", "sliding window"),
+    ("RL.SLIDINGLOG", "60", "1m", "sliding log"),
+    ("RL.TOKENBUCKET", "60", "60/m", "token bucket"),
+    ("RL.LEAKY", "60", "60/m", "leaky bucket (as calls go on)"),
 ]
 
 
@@ -59,38 +61,33 @@ def passed(server, command, limit, pace, calls):
     return sorted(times)
 
 
-def picture(rows, calls):
+def draw(rows, calls, target):
     width, height, left, top = 820, 420, 60, 30
     most = max(len(times) for _, _, times in rows) + 20
-    x = lambda milliseconds: left + milliseconds / (SECONDS * 1_000) * width
-    y = lambda count: top + height - count / most * height
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {top + height + 60}" font-family="sans-serif" font-size="13">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{left}" y="18">Calls let through, in all; limit 60 a minute, or 60 at once and 60 a minute</text>',
-    ]
+    x = along(0, SECONDS * 1_000, left, left + width)
+    y = along(0, most, top + height, top)
+    picture = Picture(left + width + 20, top + height + 60)
+    picture.text(left, 18, "Calls let through, in all; limit 60 a minute, or 60 at once and 60 a minute")
     for second in range(0, SECONDS + 1, 20):
-        dash = "" if second % 60 == 0 else ' stroke-dasharray="2 4"'
-        out.append(f'<line x1="{x(second * 1_000):.1f}" y1="{top}" x2="{x(second * 1_000):.1f}" y2="{top + height}" stroke="#bbb"{dash}/>')
-        out.append(f'<text x="{x(second * 1_000):.1f}" y="{top + height + 18}" text-anchor="middle">{second} s</text>')
+        at = x(second * 1_000)
+        picture.line(at, top, at, top + height, "#bbb", dash="" if second % 60 == 0 else "2 4")
+        picture.text(at, top + height + 18, f"{second} s", "middle")
     for count in range(0, most, 40):
-        out.append(f'<line x1="{left}" y1="{y(count):.1f}" x2="{left + width}" y2="{y(count):.1f}" stroke="#eee"/>')
-        out.append(f'<text x="{left - 8}" y="{y(count) + 4:.1f}" text-anchor="end">{count}</text>')
+        picture.line(left, y(count), left + width, y(count), "#eee")
+        picture.text(left - 8, y(count) + 4, str(count), "end")
     # What is asked for, as ticks below the axis.
     for call in calls:
-        out.append(f'<line x1="{x(call):.1f}" y1="{top + height + 26}" x2="{x(call):.1f}" y2="{top + height + 38}" stroke="#333" stroke-width="0.5"/>')
-    out.append(f'<text x="{left}" y="{top + height + 54}">calls</text>')
+        picture.line(x(call), top + height + 26, x(call), top + height + 38, "#333", width=0.5)
+    picture.text(left, top + height + 54, "calls")
     for index, (name, colour, times) in enumerate(rows):
-        points, count = [f"{x(0):.1f},{y(0):.1f}"], 0
+        points, count = [(x(0), y(0))], 0
         for time in [time for time in times if time <= SECONDS * 1_000]:
-            points += [f"{x(time):.1f},{y(count):.1f}", f"{x(time):.1f},{y(count + 1):.1f}"]
+            points += [(x(time), y(count)), (x(time), y(count + 1))]
             count += 1
-        points.append(f"{x(SECONDS * 1_000):.1f},{y(count):.1f}")
-        out.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        legend = top + 20 + 20 * index
-        out.append(f'<line x1="{left + 14}" y1="{legend - 4}" x2="{left + 40}" y2="{legend - 4}" stroke="{colour}" stroke-width="3"/>')
-        out.append(f'<text x="{left + 48}" y="{legend}">{name}</text>')
-    return "\n".join(out + ["</svg>", ""])
+        points.append((x(SECONDS * 1_000), y(count)))
+        picture.curve(points, colour)
+        picture.legend(left + 14, top + 20 + 20 * index, name, colour)
+    picture.write(target)
 
 
 def main():
@@ -99,13 +96,12 @@ def main():
     calls = traffic()
     rows = []
     print(f"{'':16} {'in all':>7} {'50 to 70 s':>11}")
-    for command, limit, pace, name, colour in COMMANDS:
+    for (command, limit, pace, name), colour in zip(COMMANDS, COLOURS):
         times = passed(server, command, limit, pace, calls)
         around = sum(50_000 <= time < 70_000 for time in times)
         print(f"{command:16} {len(times):>7} {around:>11}")
         rows.append((name, colour, times))
-    with open(target, "w", encoding="utf-8") as file:
-        file.write(picture(rows, calls))
+    draw(rows, calls, target)
 
 
 main()

@@ -9,6 +9,8 @@ import random
 import socket
 import sys
 
+from svg import COLOURS, Picture, along
+
 TICKS = os.sysconf("SC_CLK_TCK")
 KEYS = 100_000
 NODES = 16  # API servers that share the limits
@@ -123,50 +125,44 @@ def tables(figures):
                 print(f"{row} {told(calls)} | {told(busy)} / {math.ceil(busy / BUSY)} |")
 
 
-def picture(figures):
+def draw(figures, target):
     width, height, left, top = 760, 380, 70, 40
     lowest, highest = -3, 2
-    x = lambda checks: left + (math.log10(checks) - 4) / 2 * width
-    y = lambda busy: top + height - (min(max(math.log10(busy), lowest), highest) - lowest) / (highest - lowest) * height
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 90} {top + height + 50}" font-family="sans-serif" font-size="13">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{left}" y="20">Cores of Redis that a load takes, from {NODES} API servers</text>',
-    ]
+    x = along(LOADS[0], LOADS[-1], left, left + width, logarithmic=True)
+    y = along(10**lowest, 10**highest, top + height, top, logarithmic=True)
+    picture = Picture(left + width + 90, top + height + 50)
+    picture.text(left, 20, f"Cores of Redis that a load takes, from {NODES} API servers")
     for power in range(lowest, highest + 1):
-        out.append(f'<line x1="{left}" y1="{y(10**power):.1f}" x2="{left + width}" y2="{y(10**power):.1f}" stroke="#ddd"/>')
-        out.append(f'<text x="{left - 8}" y="{y(10**power) + 4:.1f}" text-anchor="end">{10**power:g}</text>')
+        picture.line(left, y(10**power), left + width, y(10**power))
+        picture.text(left - 8, y(10**power) + 4, f"{10**power:g}", "end")
     for checks in LOADS:
-        out.append(f'<line x1="{x(checks):.1f}" y1="{top}" x2="{x(checks):.1f}" y2="{top + height}" stroke="#ddd"/>')
-        out.append(f'<text x="{x(checks):.1f}" y="{top + height + 18}" text-anchor="middle">{told(checks)} checks a second</text>')
-    out.append(f'<line x1="{left}" y1="{y(BUSY):.1f}" x2="{left + width}" y2="{y(BUSY):.1f}" stroke="#999" stroke-dasharray="6 4"/>')
-    out.append(f'<text x="{left + width - 4}" y="{y(BUSY) - 6:.1f}" text-anchor="end" fill="#666">what is planned for one shard</text>')
+        picture.line(x(checks), top, x(checks), top + height)
+        picture.text(x(checks), top + height + 18, f"{told(checks)} checks a second", "middle")
+    picture.line(left, y(BUSY), left + width, y(BUSY), "#999", dash="6 4")
+    picture.text(left + width - 4, y(BUSY) - 6, "what is planned for one shard", "end", "#666")
     lines = [
-        ("direct, one at a time", "#d1495b", 1_000, False, 1),
-        ("direct, 16 a batch", "#edae49", 1_000, False, 16),
-        ("leased, 1 000 keys", "#00798c", 1_000, True, 16),
-        ("leased, one key", "#30638e", 1, True, 16),
+        ("direct, one at a time", 1_000, False, 1),
+        ("direct, 16 a batch", 1_000, False, 16),
+        ("leased, 1 000 keys", 1_000, True, 16),
+        ("leased, one key", 1, True, 16),
     ]
-    for index, (name, colour, keys, leased, batch) in enumerate(lines):
+    for index, ((name, keys, leased, batch), colour) in enumerate(zip(lines, COLOURS)):
         points = []
         for step in range(81):
             checks = 10 ** (4 + step / 40)
             figure = cores(figures, checks, keys, leased, batch)
             if figure:
-                points.append(f"{x(checks):.1f},{y(figure[0]):.1f}")
-        legend = top + 18 + 19 * index
-        out.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        out.append(f'<line x1="{left + 14}" y1="{legend - 4}" x2="{left + 40}" y2="{legend - 4}" stroke="{colour}" stroke-width="3"/>')
-        out.append(f'<text x="{left + 48}" y="{legend}">{name}</text>')
-    return "\n".join(out + ["</svg>", ""])
+                points.append((x(checks), y(figure[0])))
+        picture.curve(points, colour)
+        picture.legend(left + 14, top + 18 + 19 * index, name, colour)
+    picture.write(target)
 
 
 def main():
     port, process, calls, target = sys.argv[1:]
     figures = measure(Server(int(port), int(process)), int(calls))
     tables(figures)
-    with open(target, "w", encoding="utf-8") as file:
-        file.write(picture(figures))
+    draw(figures, target)
 
 
 main()

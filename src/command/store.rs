@@ -52,7 +52,7 @@ enum Numbers<S> {
 pub struct Slot<'a> {
     key: Key<'a>,
     now: Micros,
-    /// Microseconds by which what was loaded, but for holders, is later than now: the clock went back.
+    /// Microseconds by which what was loaded, but for holders, is later than now: the clock went back, or somebody planted it.
     later: u64,
 }
 

@@ -5,7 +5,7 @@
 use std::ffi::c_longlong;
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use redis_module::raw::{RedisModuleCtx, RedisModuleString};
 
@@ -78,31 +78,73 @@ impl Key<'_> {
     }
 }
 
-/// Offsets as the server's strings: each is made once and then shared by all calls, which spares the server to make and free
-/// one a call. Kinds of a few numbers change behind their parameters, and the bytes of others behind their heads.
-static OFFSETS: [AtomicPtr<RedisModuleString>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
+/// Offsets as the server's strings: each is shared by many calls, which spares the server to make and free one a call. Kinds of a
+/// few numbers change behind their parameters, and the bytes of others behind their heads.
+static OFFSETS: [Kept; 64] = [const { Kept { string: AtomicPtr::new(ptr::null_mut()), uses: Uses::new() } }; 64];
 
-/// The offset as a string that is kept; null if offsets as large as this are not.
-fn kept(api: &Api, offset: usize) -> *mut RedisModuleString {
-    let Some(place) = OFFSETS.get(offset) else { return ptr::null_mut() };
-    // Commands run one at a time, and nothing else is here.
-    let mut string = place.load(Ordering::Relaxed);
-    if string.is_null() {
-        // SAFETY: without a context the string is ours until it is freed.
-        string = unsafe { (api.create_string_from_long_long)(ptr::null_mut(), offset as c_longlong) };
-        place.store(string, Ordering::Relaxed);
+/// A string that is kept; null before it is needed.
+struct Kept {
+    string: AtomicPtr<RedisModuleString>,
+    uses: Uses,
+}
+
+impl Kept {
+    /// The offset as a string; null if it is none of those that are kept.
+    fn of(api: &Api, offset: usize) -> *mut RedisModuleString {
+        let Some(kept) = OFFSETS.get(offset) else { return ptr::null_mut() };
+        if kept.uses.is_spent() {
+            kept.renew(api, offset);
+        }
+        kept.string.load(Ordering::Relaxed)
     }
-    string
+
+    #[cold]
+    fn renew(&self, api: &Api, offset: usize) {
+        // SAFETY: without a context the string is ours until it is freed.
+        let string = unsafe { (api.create_string_from_long_long)(ptr::null_mut(), offset as c_longlong) };
+        self.replace(api, string);
+    }
+
+    fn replace(&self, api: &Api, string: *mut RedisModuleString) {
+        let old = self.string.swap(string, Ordering::Relaxed);
+        if !old.is_null() {
+            // SAFETY: it was made without a context, and is given up once. Who else uses it has counted himself.
+            unsafe { (api.free_string)(ptr::null_mut(), old) };
+        }
+    }
+}
+
+/// How often a string has been handed out. Commands run one at a time, and nothing else counts.
+///
+/// Until a transaction or script ends, the server keeps a reference for each of its effects, in a count of 31 bits or fewer (23 in
+/// sources of Redis from 2026 on), and ends where that is full. So a string is replaced long before.
+struct Uses(AtomicU32);
+
+impl Uses {
+    const MOST: u32 = 1 << 14;
+
+    const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Whether the string must be made, for this use and those that follow.
+    #[inline]
+    fn is_spent(&self) -> bool {
+        let uses = self.0.load(Ordering::Relaxed);
+        self.0.store(uses.wrapping_add(1), Ordering::Relaxed);
+        uses.is_multiple_of(Self::MOST)
+    }
+
+    fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
 }
 
 /// Gives the strings back that are kept, before the module is unloaded.
 pub fn forget(api: &Api) {
-    for place in &OFFSETS {
-        let string = place.swap(ptr::null_mut(), Ordering::Relaxed);
-        if !string.is_null() {
-            // SAFETY: it was made without a context, and is freed once. Who else uses it has counted himself.
-            unsafe { (api.free_string)(ptr::null_mut(), string) };
-        }
+    for kept in &OFFSETS {
+        kept.replace(api, ptr::null_mut());
+        kept.uses.reset();
     }
 }
 
@@ -111,7 +153,7 @@ pub fn forget(api: &Api) {
 /// The context and the name must be valid.
 #[inline]
 unsafe fn send_range(api: &Api, ctx: *mut RedisModuleCtx, name: *mut RedisModuleString, offset: usize, bytes: &[u8]) {
-    let (command, at) = (c"SETRANGE".as_ptr(), kept(api, offset));
+    let (command, at) = (c"SETRANGE".as_ptr(), Kept::of(api, offset));
     // SAFETY: the caller vouches for the context and the name; the format names what follows: the name, the offset as a
     // string or an integer, a buffer with its length.
     unsafe {
@@ -121,5 +163,26 @@ unsafe fn send_range(api: &Api, ctx: *mut RedisModuleCtx, name: *mut RedisModule
         } else {
             (api.replicate)(ctx, command, c"ssb".as_ptr(), name, at, bytes.as_ptr(), bytes.len());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ordering, Uses};
+
+    #[test]
+    fn a_string_is_made_for_its_first_use_and_then_for_one_of_so_many() {
+        let uses = Uses::new();
+        let spent: Vec<u32> = (0..3 * Uses::MOST).filter(|_| uses.is_spent()).collect();
+        assert_eq!(spent, [0, Uses::MOST, 2 * Uses::MOST]);
+        uses.reset();
+        assert!(uses.is_spent() && !uses.is_spent());
+    }
+
+    #[test]
+    fn a_count_that_begins_anew_makes_a_string() {
+        let uses = Uses::new();
+        uses.0.store(u32::MAX, Ordering::Relaxed);
+        assert!(!uses.is_spent() && uses.is_spent());
     }
 }

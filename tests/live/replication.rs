@@ -58,6 +58,20 @@ fn replicas_with_and_without_the_module_hold_equal_bytes() {
 }
 
 #[test]
+fn a_long_script_is_replicated_to_its_end() {
+    let primary = Server::new();
+    let mut redis = primary.connect();
+    let replica = replica_of(&primary, Options::new().module(None));
+    wait_for_replicas(&mut redis, 1);
+    // All effects of a script wait for its end, and with them what they share.
+    let text = "for _ = 1, 40000 do redis.call('RL.FIXED', KEYS[1], '100000', '36500d') end";
+    send_words::<()>(&mut redis, &[b"EVAL", text.as_bytes(), b"1", b"f"]).unwrap();
+    assert_eq!(decide(&mut redis, "RL.FIXED f 100000 36500d")[2], 59_999);
+    wait_for_replicas(&mut redis, 1);
+    assert_eq!(digest(&mut replica.connect()), digest(&mut redis));
+}
+
+#[test]
 fn denied_calls_and_looks_replicate_nothing() {
     let primary = Server::new();
     let mut redis = primary.connect();
