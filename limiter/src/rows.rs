@@ -200,12 +200,21 @@ impl<'a, const N: usize> Rows<'a, N> {
         plausible.then_some(Self { shape, count, words })
     }
 
+    /// None.
+    pub(crate) const NONE: Self = Self { shape: Shape { slot: WORD, capacity: 0 }, count: 0, words: &[] };
+
     pub(crate) fn shape(self) -> Shape<N> {
         self.shape
     }
 
     pub(crate) fn count(self) -> usize {
         self.count
+    }
+
+    /// The row of this index.
+    pub(crate) fn get(self, index: usize) -> Option<Row<'a, N>> {
+        let words = self.shape.row() / WORD;
+        Row::of(self.words.get(index * words..)?.get(..words)?)
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = Row<'a, N>> + Clone {

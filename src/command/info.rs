@@ -2,7 +2,7 @@
 
 use super::algorithm::Algorithm;
 use super::store::CLOCK_STEPS_BACK;
-use crate::server::{Inform, Section, stats};
+use crate::server::{Inform, Section, audience, stats};
 
 /// The section.
 pub struct Info;
@@ -22,5 +22,6 @@ impl Inform for Info {
         info.number("errors_wrongtype", stats::WRONG_TYPE.get());
         info.number("clock_steps_back", CLOCK_STEPS_BACK.get());
         info.number("panics_caught", stats::PANICS.get());
+        info.number("effects_propagated", audience::is_there().into());
     }
 }

@@ -6,8 +6,9 @@ use std::sync::OnceLock;
 use redis_module::raw::{
     self, RedisModuleCallReply, RedisModuleCmdFunc, RedisModuleCommand, RedisModuleCommandInfo,
     RedisModuleConfigApplyFunc, RedisModuleConfigGetBoolFunc, RedisModuleConfigGetNumericFunc,
-    RedisModuleConfigSetBoolFunc, RedisModuleConfigSetNumericFunc, RedisModuleCtx, RedisModuleInfoCtx,
-    RedisModuleInfoFunc, RedisModuleKey, RedisModuleString,
+    RedisModuleConfigSetBoolFunc, RedisModuleConfigSetNumericFunc, RedisModuleCtx, RedisModuleEvent,
+    RedisModuleEventCallback, RedisModuleInfoCtx, RedisModuleInfoFunc, RedisModuleKey, RedisModuleServerInfoData,
+    RedisModuleString,
 };
 
 /// Defines [`Api`] and how it is filled in. A `required` function is on every server since Redis 7.0; an `optional` one is
@@ -76,6 +77,10 @@ api! {
         info_add_section = RedisModule_InfoAddSection: unsafe extern "C" fn(*mut RedisModuleInfoCtx, *const c_char) -> c_int,
         info_add_number = RedisModule_InfoAddFieldULongLong: unsafe extern "C" fn(*mut RedisModuleInfoCtx, *const c_char, c_ulonglong) -> c_int,
         notify_keyspace_event = RedisModule_NotifyKeyspaceEvent: unsafe extern "C" fn(*mut RedisModuleCtx, c_int, *const c_char, *mut RedisModuleString) -> c_int,
+        subscribe_to_server_event = RedisModule_SubscribeToServerEvent: unsafe extern "C" fn(*mut RedisModuleCtx, RedisModuleEvent, RedisModuleEventCallback) -> c_int,
+        get_server_info = RedisModule_GetServerInfo: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char) -> *mut RedisModuleServerInfoData,
+        server_info_get_unsigned = RedisModule_ServerInfoGetFieldUnsigned: unsafe extern "C" fn(*mut RedisModuleServerInfoData, *const c_char, *mut c_int) -> c_ulonglong,
+        free_server_info = RedisModule_FreeServerInfo: unsafe extern "C" fn(*mut RedisModuleCtx, *mut RedisModuleServerInfoData),
         replicate = RedisModule_Replicate: unsafe extern "C" fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...) -> c_int,
     }
     optional {

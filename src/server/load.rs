@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_int};
 use redis_module::raw::{self, RedisModuleCtx, Status};
 
 use super::api::{self, Api};
+use super::audience;
 use super::config::{self, Setting};
 use super::guard::log_panics;
 use super::info::{self, Informer};
@@ -123,6 +124,7 @@ fn set_up(ctx: *mut RedisModuleCtx, count: c_int, module: &Module) -> Result<(),
     config::register(api, ctx, module.settings)?;
     info::register(api, ctx, module.informer)?;
     register(api, ctx, module.commands)?;
+    audience::watch(api, ctx);
     let settings: String = module.settings.iter().map(|setting| format!(", {name}.{setting}")).collect();
     let [own_major, own_minor, own_patch] = [module.version / 10_000, module.version / 100 % 100, module.version % 100];
     let line = format!(

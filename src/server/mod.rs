@@ -6,6 +6,7 @@
 
 mod alloc;
 mod api;
+pub mod audience;
 mod call;
 mod config;
 mod counter;

@@ -10,11 +10,15 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use redis_module::raw::{RedisModuleCtx, RedisModuleString};
 
 use super::api::Api;
+use super::audience;
 use super::key::Key;
 
 impl Key<'_> {
     /// `SET key value PXAT at`.
     pub fn replicate_set(&self, value: &[u8], at: i64) {
+        if audience::is_away() {
+            return;
+        }
         // SAFETY: the context and the name live as long as the key; the format names what follows: the name, a buffer with
         // its length, a C string, an integer. The server copies them all.
         unsafe {
@@ -33,12 +37,18 @@ impl Key<'_> {
 
     /// `DEL key`.
     pub fn replicate_delete(&self) {
+        if audience::is_away() {
+            return;
+        }
         // SAFETY: as above: the name.
         unsafe { (self.api.replicate)(self.ctx, c"DEL".as_ptr(), c"s".as_ptr(), self.name) };
     }
 
     /// `PEXPIREAT key at`.
     pub fn replicate_expiry(&self, at: i64) {
+        if audience::is_away() {
+            return;
+        }
         // SAFETY: as above: the name, an integer.
         unsafe {
             (self.api.replicate)(self.ctx, c"PEXPIREAT".as_ptr(), c"sl".as_ptr(), self.name, at as c_longlong);
@@ -47,6 +57,9 @@ impl Key<'_> {
 
     /// `SETRANGE key offset bytes` with the bytes that the value has there.
     pub fn replicate_value(&mut self, range: Range<usize>) {
+        if audience::is_away() {
+            return;
+        }
         let (api, ctx, name, offset) = (self.api, self.ctx, self.name, range.start);
         if let Some(bytes) = self.bytes().get(range) {
             // SAFETY: the context and the name live as long as the key.
@@ -57,6 +70,9 @@ impl Key<'_> {
     /// `SETRANGE key offset bytes`.
     #[inline]
     pub fn replicate_range(&self, offset: usize, bytes: &[u8]) {
+        if audience::is_away() {
+            return;
+        }
         // SAFETY: the context and the name live as long as the key.
         unsafe { send_range(self.api, self.ctx, self.name, offset, bytes) };
     }

@@ -19,9 +19,11 @@ fn section(redis: &mut Connection) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// The fields that are not 0, but for the version.
+/// The fields that are not 0, but for the version and whether effects are propagated.
 fn counted(redis: &mut Connection) -> String {
-    let fields = section(redis).into_iter().filter(|(name, value)| *value > 0 && name != "version");
+    let fields = section(redis)
+        .into_iter()
+        .filter(|(name, value)| *value > 0 && name != "version" && name != "effects_propagated");
     fields.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 

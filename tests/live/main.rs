@@ -37,6 +37,7 @@ mod multi;
 mod newer_layout;
 mod notifications;
 mod persistence;
+mod quiet;
 mod refusals;
 mod replication;
 mod resharding;

@@ -56,7 +56,7 @@ use crate::layout;
 use crate::limiter::Fact;
 use crate::page::u64_at;
 use crate::quantity::{Cost, Limit, MAX_EXACT, Micros, Name, Window};
-use crate::rows::{self, Row, Rows, Shape};
+use crate::rows::{self, Row, Rows, Shape, Sought};
 
 /// The most holders that a state can have.
 pub const MOST_HOLDERS: usize = rows::MOST;
@@ -186,23 +186,40 @@ impl Concurrency {
 }
 
 impl<'a> Place<'a> {
-    /// A place as it is at `now`: it ends no later than its ttl from then. Numbers that no call can have written are taken as the nearest.
+    /// A place as it is at `now`.
     fn seen(row: Row<'a, NUMBERS>, now: Micros) -> Self {
-        let [units, ttl, end] = row.numbers();
-        let ttl = ttl.min(Window::MAX.as_micros());
-        let latest = now.plus(ttl);
-        let expiry = Micros::new(end).map_or(latest, |end| end.min(latest));
-        Self { holder: row.name(), units: units.min(MAX_EXACT), ttl, expiry }
-    }
-
-    /// Microseconds by which the row from which it was read has it end later.
-    fn ends_later(self, row: Row<'a, NUMBERS>) -> u64 {
-        let [_, _, end] = row.numbers();
-        end.saturating_sub(self.expiry.get())
+        let [_, ttl, _] = row.numbers();
+        let Kept { units, until } = Kept::seen(row, now);
+        let expiry = Micros::new(until).unwrap_or(Micros::MAX);
+        Self { holder: row.name(), units, ttl: ttl.min(Window::MAX.as_micros()), expiry }
     }
 
     fn numbers(self) -> [u64; NUMBERS] {
         [self.units, self.ttl, self.expiry.get()]
+    }
+}
+
+/// Units of a place, and when it expires, in microseconds since the epoch.
+#[derive(Clone, Copy)]
+struct Kept {
+    units: u64,
+    until: u64,
+}
+
+impl Kept {
+    /// As it is at `now`: it ends no later than its ttl from then. Numbers that no call can have written are taken as the nearest.
+    fn seen(row: Row<'_, NUMBERS>, now: Micros) -> Self {
+        let [units, ttl, end] = row.numbers();
+        let longest = Window::MAX.as_micros().min(Micros::MAX.since(now));
+        // A moment: it can't overflow.
+        let latest = now.get().wrapping_add(ttl.min(longest));
+        Self { units: units.min(MAX_EXACT), until: end.min(latest) }
+    }
+
+    /// Microseconds by which the row from which it was read has it end later.
+    fn ends_later(self, row: Row<'_, NUMBERS>) -> u64 {
+        let [_, _, end] = row.numbers();
+        end - self.until
     }
 }
 
@@ -218,6 +235,18 @@ impl<'a> State<'a> {
     /// Whether some holders have this length.
     pub(crate) fn has_length(length: usize) -> bool {
         Shape::<NUMBERS>::has_length(length.saturating_sub(ROWS))
+    }
+
+    /// The place that a holder has at `now`, and its index.
+    fn place_of(&self, holder: Sought<'_>, now: Micros) -> Option<(usize, Place<'a>)> {
+        let rows = self.rows.iter().enumerate().filter(|(_, row)| row.is(holder));
+        rows.map(|(index, row)| (index, Place::seen(row, now))).find(|(_, place)| place.expiry > now)
+    }
+
+    /// What is kept of all places but that at an index, those that have expired too, in no order.
+    fn kept(&self, now: Micros, but: usize) -> impl Iterator<Item = (Row<'a, NUMBERS>, Kept)> + Clone + use<'a> {
+        let others = self.rows.iter().enumerate().filter(move |&(index, _)| index != but);
+        others.map(move |(_, row)| (row, Kept::seen(row, now)))
     }
 
     /// The limit of the last call that was allowed.

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 /// Parts that a range of time is cut into, as a power of two.
 const BITS: u32 = 8;
+const PARTS: usize = 1 << BITS;
 /// So few places are put in order.
 const FEW: usize = 32;
 
@@ -19,19 +20,17 @@ pub(super) fn end_of(
 ) -> u64 {
     let (mut from, mut to) = range.into_inner();
     while from < to {
-        let inside = places.clone().filter(|(end, _)| (from..=to).contains(end));
         // As long as a power of two, so that a shift tells the part.
         let shift = (u64::BITS - (to - from).leading_zeros()).saturating_sub(BITS);
-        let mut parts = [(0_u64, 0_usize); 1 << BITS];
-        for (end, units) in inside.clone() {
-            if let Some((sum, count)) = parts.get_mut(((end - from) >> shift) as usize) {
-                *sum = sum.saturating_add(units);
-                *count += 1;
-            }
-        }
-        let Some((part, left)) = (0..).zip(&parts).find_map(|(part, &(sum, count))| {
+        let mut parts = [0_u64; PARTS];
+        let inside = places.clone().filter(|(end, _)| (from..=to).contains(end));
+        inside.for_each(|(end, units)| {
+            let sum = &mut parts[((end - from) >> shift) as usize % PARTS];
+            *sum = sum.saturating_add(units);
+        });
+        let Some(part) = (0..).zip(&parts).find_map(|(part, &sum)| {
             if units <= sum {
-                return Some((part, count));
+                return Some(part);
             }
             units -= sum;
             None
@@ -40,19 +39,20 @@ pub(super) fn end_of(
         };
         from = from.saturating_add(part << shift);
         to = from.saturating_add((1 << shift) - 1).min(to);
-        if left <= FEW {
-            return end_of_few(places.clone().filter(|(end, _)| (from..=to).contains(end)), units).unwrap_or(to);
+        let inside = places.clone().filter(|(end, _)| (from..=to).contains(end));
+        if let Some(end) = end_of_few(inside, units) {
+            return end;
         }
     }
     from
 }
 
-/// The same of at most [`FEW`] places.
+/// The same of at most [`FEW`] places; `None` if there are more, or not so many units.
 fn end_of_few(places: impl Iterator<Item = (u64, u64)>, mut units: u64) -> Option<u64> {
     let mut few = [(0, 0); FEW];
     let mut count = 0;
-    for (slot, place) in few.iter_mut().zip(places) {
-        *slot = place;
+    for place in places {
+        *few.get_mut(count)? = place;
         count += 1;
     }
     let few = few.get_mut(..count)?;

@@ -2,8 +2,8 @@
 
 use super::ask::Ask;
 use super::plan::{Own, Plan};
-use super::refill::{Held, Level, millis};
-use super::row::{MAX_ROWS, Row};
+use super::refill::{Level, millis};
+use super::row::{Held, MAX_ROWS, Row};
 use super::seen::Seen;
 use super::state::State;
 use crate::decision::RetryAfter;
@@ -91,8 +91,8 @@ impl TokenBucket {
         } else if self.admits_nothing() {
             Grant { tokens: 0, retry_after: RetryAfter::Never, put_off: false }
         } else {
-            let own = Held { until, tokens: kept };
-            let wait = |most| level.micros_until(most, seen.rows(at).chain([own]));
+            let own = Held { until: until.get(), tokens: kept };
+            let wait = |most| level.micros_until(most, &seen.live_rows().with(at, own));
             self.grant(level, asked, ask, nodes, was_put_off, wait)
         };
         level.grant(grant.tokens);
@@ -156,7 +156,7 @@ impl TokenBucket {
     /// When a node gets a row, and a token: it would not be granted one without the other.
     fn until_a_row_is_free(self, seen: &Seen<'_>) -> RetryAfter {
         let Some(most) = self.most_spent_with(1) else { return RetryAfter::Never };
-        let until_a_token = seen.micros_until(seen.level(self), most);
+        let until_a_token = seen.level(self).micros_until(most, &seen.live_rows());
         let until_a_row = u128::from(seen.first.since(seen.now));
         RetryAfter::Millis(millis(until_a_token.max(until_a_row).min(seen.micros_until_unused())))
     }
@@ -187,7 +187,7 @@ fn told_again(seen: &Seen<'_>, row: &Row) -> Leased {
     let limiter = seen.state.map(|state| state.bucket().limiter());
     let level = limiter.map(|limiter| seen.level(limiter));
     let wait = match (limiter.and_then(|limiter| limiter.most_spent_with(1)), level) {
-        (Some(most), Some(level)) if row.held == 0 => seen.micros_until(level, most),
+        (Some(most), Some(level)) if row.held == 0 => level.micros_until(most, &seen.live_rows()),
         _ => 0,
     };
     let answer = Answer {

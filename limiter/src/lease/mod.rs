@@ -14,7 +14,8 @@
 //! | --- | --- |
 //! | `ask` | what a call says |
 //! | `row` | what is kept of a node |
-//! | `refill` | how a bucket refills beside rows that expire one after the other |
+//! | `refill` | how a bucket refills beside rows |
+//! | `crest` | what rows that expire one after the other do to it |
 //! | `state` | a bucket with rows, and what the commands of a token bucket make of it |
 //! | `seen` | what one call sees of it |
 //! | `grant` | what a node gets |
@@ -25,6 +26,7 @@
 //! cache consistency", SOSP 1989, applied to tokens.
 
 mod ask;
+mod crest;
 mod grant;
 mod holding;
 mod plan;

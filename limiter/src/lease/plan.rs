@@ -1,7 +1,8 @@
 //! What a call does to a bucket with rows.
 
-use super::refill::{Level, unused_at, unused_within};
-use super::row::{NUMBERS, Row};
+use super::crest::Expiries;
+use super::refill::{Level, unused_within};
+use super::row::{NUMBERS, Row, Stamp};
 use super::seen::Seen;
 use super::state::{ROWS, State};
 use crate::layout::{self, Stored};
@@ -10,7 +11,7 @@ use crate::page::{Page, Touched};
 use crate::plan;
 use crate::quantity::{Micros, Name};
 use crate::rows::{OwnName, Shape, Writer};
-use crate::token_bucket;
+use crate::token_bucket::{self, saturate};
 
 /// What a call does to a bucket with rows, decided and not yet done.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +20,7 @@ pub struct Plan {
     bucket: token_bucket::State,
     own: Own,
     /// The stamp that the rows are seen from.
-    stamp: Micros,
+    stamp: Stamp,
     /// Whether other rows have expired, or are moved because the clock went back.
     sweeps: bool,
     /// How many rows there are then.
@@ -146,7 +147,9 @@ impl plan::Plan for Plan {
         match (Stored::read(bytes), self.left) {
             (_, Left::At(at)) => at,
             (Ok(Stored::Leases(state)), Left::Of(level, first, last)) => {
-                unused_at(level, self.bucket.last(), first, last, state.held(self.bucket.last()))
+                let now = self.bucket.last();
+                let rows = Expiries::new(state.rows(), Stamp::new(now), now.get(), first.get(), last.get());
+                now.plus(saturate(level.micros_until_unused(last, &rows)))
             }
             (Ok(Stored::Leases(state)), Left::Unknown) => state.unused_at(),
             _ => self.bucket.unused_at(),
@@ -184,7 +187,7 @@ impl plan::Plan for Plan {
         if let Ok(Stored::Leases(state)) = Stored::read(bytes)
             && !state.is_unused(self.bucket.last())
         {
-            for (index, stored) in state.rows().enumerate() {
+            for (index, stored) in state.rows().iter().enumerate() {
                 if let Some(row) = self.kept(index, Row::seen(stored, self.stamp)) {
                     writer.push(stored.name(), row.numbers());
                 }

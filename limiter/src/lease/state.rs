@@ -12,8 +12,7 @@
 //! Without live rows the next call that writes makes it the state of a plain bucket again.
 
 use super::plan::{Own, Plan};
-use super::refill::Held;
-use super::row::{NUMBERS, Row};
+use super::row::{NUMBERS, Row, Stamp};
 use super::seen::Seen;
 use crate::decision::{Decision, Outcome, RetryAfter, Taken};
 use crate::layout;
@@ -101,20 +100,16 @@ impl<'a> State<'a> {
         self.rows.map(Rows::shape)
     }
 
-    pub(crate) fn rows(&self) -> impl Iterator<Item = rows::Row<'a, NUMBERS>> + Clone + use<'a> {
-        self.rows.into_iter().flat_map(Rows::iter)
+    /// The rows; a plain bucket has none.
+    pub(crate) fn rows(&self) -> Rows<'a, NUMBERS> {
+        self.rows.unwrap_or(Rows::NONE)
     }
 
     /// The rows that are live at `now`, in no order.
     pub fn leases(&self, now: Micros) -> impl Iterator<Item = Lease<'a>> + use<'a> {
-        let stamp = self.bucket.last().min(now);
+        let stamp = Stamp::new(self.bucket.last().min(now));
         let seen = move |row| Lease { node: rows::Row::name(row), row: Row::seen(row, stamp) };
-        self.rows().map(seen).filter(move |lease| lease.row.expires > now)
-    }
-
-    /// What is in the rows that are live at `now`, which no stamp may be later than.
-    pub(crate) fn held(&self, now: Micros) -> impl Iterator<Item = Held> + Clone + use<'a> {
-        self.rows().map(move |row| Held::of(&Row::seen(row, now))).filter(move |held| held.until > now)
+        self.rows().iter().map(seen).filter(move |lease| lease.row.expires > now)
     }
 
     /// Whether it can't be told from a missing one at `now`. With a live row it is in use, even if that holds nothing.

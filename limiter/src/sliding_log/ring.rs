@@ -123,8 +123,7 @@ impl<'a> Ring<'a> {
         if entries.is_empty() || !self.counts(block) {
             return 0;
         }
-        let block = self.block(block);
-        entries.fold(0, |units, entry| block.entry(entry).cost.saturating_add(units))
+        self.block(block).costs(entries).fold(0, u64::saturating_add)
     }
 
     /// Units of the sums before a block, which must not be the first, counted from slot 0 and on through the ring.
@@ -177,7 +176,7 @@ impl<'a> Ring<'a> {
         let Range { start: mut entry, end: mut later } = self.kept(block);
         while entry < later {
             let middle = entry + (later - entry) / 2;
-            if entries.entry(middle).time > moment { later = middle } else { entry = middle + 1 }
+            if entries.time(middle) > moment { later = middle } else { entry = middle + 1 }
         }
         if entry < self.count(block) { Position { block, entry } } else { Position { block: block + 1, entry: 0 } }
     }
@@ -185,36 +184,48 @@ impl<'a> Ring<'a> {
     /// The entry that holds unit `unit`, counted from 1 at the oldest. There must be so many.
     pub(super) fn find(&self, unit: u64) -> Found {
         let last = self.head.blocks.saturating_sub(1);
-        let first_block = if last == 0 { self.head.total } else { self.units(0, self.kept(0)) };
-        if unit <= first_block {
-            return self.find_in(0, unit, 0);
+        let (in_first, before_last) = (self.kept(0).len(), self.head.total.saturating_sub(self.head.tail));
+        if last == 0 {
+            return self.find_in(0, unit, 0).unwrap_or_else(|last| last);
         }
-        let before_last = self.head.total.saturating_sub(self.head.tail);
+        // Mostly it is among the oldest, which leave the window next. Most entries hold a unit or more.
+        if unit <= in_first as u64
+            && self.counts(0)
+            && let Ok(found) = self.find_in(0, unit, 0)
+        {
+            return found;
+        }
         if unit > before_last {
-            return self.find_in(last, unit - before_last, before_last);
+            return self.find_in(last, unit - before_last, before_last).unwrap_or_else(|last| last);
         }
-        let wanted = self.sums_before(1).wrapping_add(unit - first_block);
+        // Of the first block the sum may hold what was dropped, so it is counted from the last one.
+        let begin = self.sums().before(self.head.first);
+        let sum = self.sums_before(last).wrapping_sub(begin);
+        let Some(nth) = sum.checked_sub(before_last - unit).filter(|&nth| nth > 0) else {
+            return self.find_in(0, unit, 0).unwrap_or_else(|last| last);
+        };
+        let wanted = begin.wrapping_add(nth);
         let all = self.sums().before(self.head.shape.slots());
         let (slot, rest) = self.sums().find(if wanted > all { wanted - all } else { wanted });
         let block = slot.checked_sub(self.head.first);
         let block =
             block.unwrap_or_else(|| slot.saturating_add(self.head.shape.slots()).saturating_sub(self.head.first));
-        self.find_in(block.min(last), rest, unit.saturating_sub(rest))
+        let (rest, before) = if block == 0 { (unit, 0) } else { (rest, unit.saturating_sub(rest)) };
+        self.find_in(block.min(last), rest, before).unwrap_or_else(|last| last)
     }
 
-    fn find_in(&self, block: usize, mut unit: u64, before_block: u64) -> Found {
-        let entries = self.block(block);
-        let kept = self.kept(block);
-        let mut found = kept.start;
-        for entry in kept {
-            found = entry;
-            let cost = entries.entry(entry).cost;
-            if unit <= cost {
-                break;
+    /// The entry of a block that holds its unit `unit`, counted from 1; as an error its last one if it has not so many.
+    fn find_in(&self, block: usize, unit: u64, before_block: u64) -> Result<Found, Found> {
+        let (entries, kept) = (self.block(block), self.kept(block));
+        let found = |entry| Found { at: Position { block, entry }, time: entries.time(entry), before_block };
+        let mut units = 0_u64;
+        for (entry, cost) in kept.clone().zip(entries.costs(kept.clone())) {
+            units = units.saturating_add(cost);
+            if unit <= units {
+                return Ok(found(entry));
             }
-            unit -= cost;
         }
-        Found { at: Position { block, entry: found }, time: entries.entry(found).time, before_block }
+        Err(found(kept.end.saturating_sub(1).max(kept.start)))
     }
 
     /// The head of the log without the entries behind the one that holds unit `unit`.

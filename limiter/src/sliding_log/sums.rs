@@ -41,8 +41,14 @@ impl<'a> Sums<'a> {
         u64_at(self.bytes, self.levels.at(level, cell))
     }
 
+    /// The units of cells that follow each other.
+    fn cells(&self, level: usize, cells: Range<usize>) -> impl Iterator<Item = u64> {
+        let bytes = self.bytes.get(self.levels.at(level, cells.start)..).unwrap_or_default();
+        bytes.as_chunks().0.iter().take(cells.len()).map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
     fn sum(&self, level: usize, cells: Range<usize>) -> u64 {
-        cells.fold(0, |sum, cell| sum.wrapping_add(self.get(level, cell)))
+        self.cells(level, cells).fold(0, u64::wrapping_add)
     }
 
     /// Units of the block in a slot.
@@ -82,8 +88,7 @@ impl<'a> Sums<'a> {
             let cells = self.levels.cells(level);
             let candidates = if level + 1 == self.levels.count() { 0..cells } else { below(cell, cells) };
             cell = candidates.end.saturating_sub(1);
-            for candidate in candidates {
-                let units = self.get(level, candidate);
+            for (candidate, units) in candidates.clone().zip(self.cells(level, candidates)) {
                 if unit <= units {
                     cell = candidate;
                     break;

@@ -35,7 +35,8 @@ fn a_scrape_has_each_number_that_the_server_tells() {
     if !have("prometheus-redis-exporter") {
         return;
     }
-    let server = Server::new();
+    // With save points, so that whether effects are propagated stays as it is.
+    let server = Options::new().set("save", "36000 1000000").start();
     let mut redis = server.connect();
     let exporter = Exporter::of(&server);
     let before = fields(&exporter.scrape());
