@@ -85,7 +85,10 @@ class Server:
         return asked.stdout.strip()
 
     def info(self, section, field):
-        return re.search(rf"^{field}:(.*?)\r?$", self.ask("INFO", section), re.MULTILINE)[1]
+        found = re.search(rf"^{field}:(.*?)\r?$", self.ask("INFO", section), re.MULTILINE)
+        if not found:
+            raise SystemExit(f"INFO {section} has no {field}")
+        return found[1]
 
     def wait_until(self, section, field, wanted):
         for _ in range(600):
