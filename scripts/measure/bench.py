@@ -64,8 +64,9 @@ def machine(program, days):
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     cores = len(os.sched_getaffinity(0))
     placed = "the server on one, the caller on the other" if PINNED else "shared by server and caller"
+    when = " to ".join((days[0], days[-1])[: len(days)])
     return (
-        f"{name} {number}, {' to '.join((days[0], days[-1])[: len(days)])}, on {cores} cores ({model[1] if model else platform.machine()}; {platform.system()} "
+        f"{name} {number}, {when}, on {cores} cores ({model[1] if model else platform.machine()}; {platform.system()} "
         f"{platform.release().split('-')[0]}), {placed}."
     )
 

@@ -26,8 +26,8 @@ def fill(bench, case, server, keys, turns):
 
 
 def instructions(bench, cases):
-    """Of the server, for one call of 16 a pipeline: where nobody listens, but might, with an append-only file, with a replica, and where the
-    module knows that nobody does."""
+    """Of the server, for one call of 16 a pipeline: where nobody listens, but might, with an append-only file, with a replica, and where
+    the module knows that nobody does."""
     keys, calls = (200, 200) if bench.short else (2_000, 4_000)
     figures = {case.name: {} for case in cases}
     appended = ("--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")

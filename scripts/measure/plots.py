@@ -38,7 +38,8 @@ def bars(title, panels, cases, path):
 
 def instructions(results, cases, path):
     figures = results.part("instructions")
-    series = [(label, {name: figure[key] for name, figure in figures.items()}) for key, label in LISTENERS.items()]
+    costs = lambda key: {name: figure[key] for name, figure in figures.items() if key in figure}
+    series = [(label, costs(key)) for key, label in LISTENERS.items()]
     bars("Instructions of the server for a call, 16 a pipeline", [("", series)], cases, path)
 
 
