@@ -8,7 +8,9 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use rl_limiter::layout::State;
-use rl_limiter::{Capacity, Cost, FixedWindow, Limit, Limiter, Micros, Rate, TokenBucket, Window};
+use rl_limiter::{
+    Age, Capacity, Cost, FixedWindow, LeakyBucket, Limit, Limiter, Micros, Rate, SlidingWindow, TokenBucket, Window,
+};
 
 /// A Monday at noon in 2026, UTC.
 const NOON: u64 = 1_796_040_000_000_000;
@@ -27,6 +29,16 @@ fn windows() -> [(&'static str, FixedWindow, FixedWindow); 1] {
     [("fixed window", window(1_000, "60"), window(500, "1h"))]
 }
 
+fn sliding_windows() -> [(&'static str, SlidingWindow, SlidingWindow); 1] {
+    let sliding = |like: FixedWindow| SlidingWindow::new(like.limit(), like.window());
+    [("sliding window", sliding(window(1_000, "60")), sliding(window(500, "1h")))]
+}
+
+fn leaky_buckets() -> [(&'static str, LeakyBucket, LeakyBucket); 1] {
+    let leaky = |like: TokenBucket| LeakyBucket::new(like.capacity(), like.rate());
+    [("leaky bucket", leaky(bucket(1_000, "100/60")), leaky(bucket(2_000, "7/3")))]
+}
+
 fn buckets() -> [(&'static str, TokenBucket, TokenBucket); 2] {
     [
         ("token bucket", bucket(1_000, "100/60"), bucket(2_000, "7/3")),
@@ -36,7 +48,9 @@ fn buckets() -> [(&'static str, TokenBucket, TokenBucket); 2] {
 
 fn decisions(criterion: &mut Criterion) {
     windows().into_iter().for_each(|(name, limiter, other)| decide(criterion, name, limiter, other));
+    sliding_windows().into_iter().for_each(|(name, limiter, other)| decide(criterion, name, limiter, other));
     buckets().into_iter().for_each(|(name, limiter, other)| decide(criterion, name, limiter, other));
+    leaky_buckets().into_iter().for_each(|(name, limiter, other)| decide(criterion, name, limiter, other));
 }
 
 fn decide<L: Limiter>(criterion: &mut Criterion, name: &str, limiter: L, other: L) {
@@ -84,6 +98,16 @@ fn arguments(criterion: &mut Criterion) {
             bencher.iter(|| Limit::parse("limit", black_box(text.as_bytes())));
         });
     }
+    for text in ["1", "9007199254740991"] {
+        group.bench_function(format!("cost {text}"), |bencher| {
+            bencher.iter(|| Cost::parse("cost", black_box(text.as_bytes())));
+        });
+    }
+    for text in ["60", "1500ms"] {
+        group.bench_function(format!("age {text}"), |bencher| {
+            bencher.iter(|| Age::parse("age", black_box(text.as_bytes())));
+        });
+    }
     for text in ["60", "250ms", "1h", "0.0001220703125w"] {
         group.bench_function(format!("window {text}"), |bencher| {
             bencher.iter(|| Window::parse("window", black_box(text.as_bytes())));
@@ -99,9 +123,11 @@ fn arguments(criterion: &mut Criterion) {
 
 fn layouts(criterion: &mut Criterion) {
     let fixed = windows().map(|(name, limiter, _)| (name, in_use(limiter).0.into()));
+    let sliding = sliding_windows().map(|(name, limiter, _)| (name, in_use(limiter).0.into()));
     let buckets = buckets().map(|(name, limiter, _)| (name, in_use(limiter).0.into()));
+    let leaky = leaky_buckets().map(|(name, limiter, _)| (name, in_use(limiter).0.into()));
     let mut group = criterion.benchmark_group("layout");
-    for (name, state) in fixed.into_iter().chain(buckets) {
+    for (name, state) in fixed.into_iter().chain(sliding).chain(buckets).chain(leaky) {
         let bytes: rl_limiter::layout::Encoded = State::encode(&state);
         group.bench_function(format!("decode {name}"), |bencher| bencher.iter(|| State::decode(black_box(&bytes))));
         group.bench_function(format!("encode {name}"), |bencher| bencher.iter(|| black_box(&state).encode()));
