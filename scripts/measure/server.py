@@ -4,10 +4,15 @@ import os
 import random
 import re
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+# Who ends the script ends the servers too.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 # Where there is no second core, or no taskset, the system places the processes.
 PINNED = shutil.which("taskset") and len(os.sched_getaffinity(0)) > 1
@@ -51,16 +56,23 @@ class Server:
             words = on_core(0) + words
         with open(f"{self.folder}/log", "wb") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log)
+        try:
+            self.await_start(quiet)
+        except BaseException:
+            self.stop()
+            raise
+
+    def await_start(self, quiet):
         for _ in range(300):
-            if self.process.poll() is None and self.answers():
+            if self.process.poll() is not None:
+                break
+            if self.answers():
                 if quiet:
                     self.wait_until("rl", "rl_effects_propagated", "0")
                 return
             time.sleep(0.1)
         with open(f"{self.folder}/log", encoding="utf-8", errors="replace") as log:
-            text = log.read()
-        self.stop()
-        raise SystemExit(f"{text}\nthe server did not start")
+            raise SystemExit(f"{log.read()}\nthe server did not start")
 
     def __enter__(self):
         return self
