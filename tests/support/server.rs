@@ -32,6 +32,8 @@ pub struct Options {
     file: Option<String>,
     is_sentinel: bool,
     disk: Option<Disk>,
+    /// What is in the process from its start on, and stays when it is unloaded.
+    kept: Option<PathBuf>,
 }
 
 impl Options {
@@ -47,6 +49,7 @@ impl Options {
             file: None,
             is_sentinel: false,
             disk: None,
+            kept: None,
         }
     }
 
@@ -101,6 +104,12 @@ impl Options {
     /// The server writes to a disk that [`Disk::lose_power`] can make forget what was not synced.
     pub fn with_disk(mut self, disk: Disk) -> Self {
         self.disk = Some(disk);
+        self
+    }
+
+    /// The module's library stays in memory when the module is unloaded, as libraries may.
+    pub fn keeping_the_module(mut self) -> Self {
+        self.kept.clone_from(&self.module);
         self
     }
 
@@ -299,6 +308,9 @@ impl Server {
         }
         if let Some(clock) = &self.clock {
             command.envs(clock.environment());
+        }
+        if let Some(kept) = &self.options.kept {
+            command.env("LD_PRELOAD", kept);
         }
         if let Some(disk) = &self.options.disk {
             assert!(self.clock.is_none(), "one library is preloaded, for a clock or for a disk");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::Connection;
 
 use super::{alone, is_quiet, quiet, wait_for_quiet};
-use crate::support::{ask, decide, info, replica_of, send_words, version, wait_until};
+use crate::support::{ask, decide, digest, info, replica_of, send_words, version, wait_for_replicas, wait_until};
 
 /// Whether the server is quiet right behind a command, with no housekeeping in between.
 fn is_quiet_behind(redis: &mut Connection, line: &str) -> bool {
@@ -134,6 +134,26 @@ fn an_unloaded_module_is_told_nothing_and_a_new_one_begins_anew() {
         wait_for_quiet(&mut redis);
     }
     drop(server);
+}
+
+/// What the library knew when the module was unloaded is old when it is loaded again.
+#[test]
+fn a_replica_that_came_while_the_module_was_away_lacks_nothing() {
+    let server = alone().keeping_the_module().start();
+    let mut redis = server.connect();
+    if version(&mut redis) != (7, 0) {
+        return crate::support::skip("the module stays loaded on this server");
+    }
+    wait_for_quiet(&mut redis);
+    // Once what is to be counted is.
+    decide(&mut redis, "RL.TOKENBUCKET k 100 1/d");
+    decide(&mut redis, "RL.TOKENBUCKET k 100 1/d");
+    ask::<()>(&mut redis, "MODULE UNLOAD rl");
+    let replica = replica_of(&server, alone().module(None));
+    ask::<()>(&mut redis, &format!("MODULE LOAD {}", crate::support::module("redis_rl").display()));
+    decide(&mut redis, "RL.TOKENBUCKET k 100 1/d");
+    wait_for_replicas(&mut redis, 1);
+    assert_eq!(digest(&mut replica.connect()), digest(&mut redis));
 }
 
 /// Those who watch or cache a key hear of its changes from the server, whoever is told of effects.
