@@ -99,33 +99,28 @@ impl<'a> Block<'a> {
         self.0.len().saturating_sub(HEAD) / self.format().width()
     }
 
+    /// Whoever needs only one part of an entry does not pay for the other.
+    #[inline(always)]
     pub(super) fn entry(self, index: usize) -> Entry {
-        Entry { time: self.time(index), cost: self.cost(index) }
-    }
-
-    /// The time of an entry.
-    pub(super) fn time(self, index: usize) -> u64 {
-        let since = match self.format() {
-            format if format.is_wide() => u64_at(self.0, HEAD.saturating_add(index.saturating_mul(WIDE))),
-            Format(time_bits) => self.packed(index) & ((1 << time_bits) - 1),
+        let (since, cost) = match self.format() {
+            format if format.is_wide() => {
+                let at = HEAD.saturating_add(index.saturating_mul(WIDE));
+                (u64_at(self.0, at), u64_at(self.0, at.saturating_add(8)))
+            }
+            Format(time_bits) => {
+                // With the byte before it, which is always there, an entry is eight bytes.
+                let packed = u64_at(self.0, (HEAD - 1).saturating_add(index.saturating_mul(NARROW))) >> 8;
+                (packed & ((1 << time_bits) - 1), packed >> time_bits)
+            }
         };
-        self.base().saturating_add(since).min(Micros::MAX.get())
-    }
-
-    /// The units of an entry.
-    pub(super) fn cost(self, index: usize) -> u64 {
-        let cost = match self.format() {
-            format if format.is_wide() => u64_at(self.0, (HEAD + 8).saturating_add(index.saturating_mul(WIDE))),
-            Format(time_bits) => self.packed(index) >> time_bits,
-        };
-        cost.min(MAX_EXACT)
+        Entry { time: self.base().saturating_add(since).min(Micros::MAX.get()), cost: cost.min(MAX_EXACT) }
     }
 
     /// The units of some entries.
     pub(super) fn costs(self, entries: Range<usize>) -> impl Iterator<Item = u64> {
         let (at, width, shift) = match self.format() {
             format if format.is_wide() => (HEAD + 8, WIDE, 0),
-            // As in `packed`.
+            // As in `entry`.
             Format(time_bits) => (HEAD - 1, NARROW, 8 + u32::from(time_bits)),
         };
         let first = at.saturating_add(entries.start.saturating_mul(width));
@@ -135,11 +130,6 @@ impl<'a> Block<'a> {
             rest = rest.get(width..).unwrap_or_default();
             (entry >> shift).min(MAX_EXACT)
         })
-    }
-
-    /// A narrow entry. With the byte before it, which is always there, it is eight bytes.
-    fn packed(self, index: usize) -> u64 {
-        u64_at(self.0, (HEAD - 1).saturating_add(index.saturating_mul(NARROW))) >> 8
     }
 
     /// The format in which `new` fits behind the entries of the range, in a block of this base: the present one if it does, so that

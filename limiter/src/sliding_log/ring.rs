@@ -176,7 +176,7 @@ impl<'a> Ring<'a> {
         let Range { start: mut entry, end: mut later } = self.kept(block);
         while entry < later {
             let middle = entry + (later - entry) / 2;
-            if entries.time(middle) > moment { later = middle } else { entry = middle + 1 }
+            if entries.entry(middle).time > moment { later = middle } else { entry = middle + 1 }
         }
         if entry < self.count(block) { Position { block, entry } } else { Position { block: block + 1, entry: 0 } }
     }
@@ -217,7 +217,7 @@ impl<'a> Ring<'a> {
     /// The entry of a block that holds its unit `unit`, counted from 1; as an error its last one if it has not so many.
     fn find_in(&self, block: usize, unit: u64, before_block: u64) -> Result<Found, Found> {
         let (entries, kept) = (self.block(block), self.kept(block));
-        let found = |entry| Found { at: Position { block, entry }, time: entries.time(entry), before_block };
+        let found = |entry| Found { at: Position { block, entry }, time: entries.entry(entry).time, before_block };
         let mut units = 0_u64;
         for (entry, cost) in kept.clone().zip(entries.costs(kept.clone())) {
             units = units.saturating_add(cost);
