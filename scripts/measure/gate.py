@@ -123,6 +123,29 @@ def count(load, server, row):
     return round(instructions)
 
 
+def counted(program, modules, load, rows, before):
+    """What calls cost less their floors, by name, on a server of its own; printed as it comes."""
+    own = {}
+    with Server(program, modules, counted=True) as server:
+        for commands, keys, turns in FILL:
+            load.fill(server, commands, keys, turns)
+        floors = {name: count(load, server, Row(name, commands)) for name, commands in FLOORS.items()} | {"none": 0}
+        print(f"{'call':32} {'instructions':>12} {'less no-op':>12} {'baseline':>12} {'change':>8}")
+        print(f"{'no-op':32} {floors['one']:12}", flush=True)
+        for row in rows:
+            instructions = count(load, server, row)
+            own[row.name] = instructions - floors[row.floor]
+            known = before.get(row.name)
+            change = f"{100 * (own[row.name] / known - 1):+.1f} %" if known else ""
+            verdict = "  above the baseline" if is_dearer(row, own, before) else ""
+            print(f"{row.name:32} {instructions:12} {own[row.name]:12} {known or '-':>12} {change:>8}{verdict}", flush=True)
+    return own
+
+
+def is_dearer(row, own, before):
+    return row.name in before and own[row.name] * 100 > before[row.name] * (100 + TOLERANCE)
+
+
 def main():
     program, module, noop, load, baseline, mode = sys.argv[1:]
     load, baseline = Load(load), Path(baseline)
@@ -131,36 +154,30 @@ def main():
     version = f"{name.lower()}-{number}"
     lines = [line.split() for line in baseline.read_text().splitlines()]
     before = {call: int(count) for server, call, count in lines if server == version}
+    run = lambda rows: counted(program, [module, noop], load, rows, before)
 
     say(f"counting in {version}")
-    own, dearer = {}, []
-    with Server(program, [module, noop], counted=True) as server:
-        for commands, keys, turns in FILL:
-            load.fill(server, commands, keys, turns)
-        floors = {name: count(load, server, Row(name, commands)) for name, commands in FLOORS.items()} | {"none": 0}
-        print(f"{'call':32} {'instructions':>12} {'less no-op':>12} {'baseline':>12} {'change':>8}")
-        print(f"{'no-op':32} {floors['one']:12}", flush=True)
-        for row in ROWS:
-            instructions = count(load, server, row)
-            own[row.name] = instructions - floors[row.floor]
-            known, change, verdict = before.get(row.name), "", ""
-            if known:
-                change = f"{100 * (own[row.name] / known - 1):+.1f} %"
-                if own[row.name] * 100 > known * (100 + TOLERANCE):
-                    verdict = "  above the baseline"
-                    dearer.append(row.name)
-            print(f"{row.name:32} {instructions:12} {own[row.name]:12} {known or '-':>12} {change:>8}{verdict}", flush=True)
-
+    own = run(ROWS)
     if mode == "update":
         kept = [" ".join(line) for line in lines if line[0] != version]
         baseline.write_text("\n".join(kept + [f"{version} {call} {count}" for call, count in own.items()]) + "\n")
         say(f"written to {baseline}")
-    elif dearer:
+        return
+    for _ in range(2):
+        dearer = [row for row in ROWS if is_dearer(row, own, before)]
+        if not dearer:
+            break
+        # From process to process the server's own part differs by up to a hundredth: where keys lie, for one.
+        say(f"once more, in another server: {' '.join(row.name for row in dearer)}")
+        own |= {name: min(own[name], again) for name, again in run(dearer).items()}
+    else:
+        dearer = [row for row in ROWS if is_dearer(row, own, before)]
+    if dearer:
         sys.exit(
             f"gate: {len(dearer)} calls cost more than {TOLERANCE} % more instructions than before: find out why, or accept it "
             "with --update"
         )
-    elif not before:
+    if not before:
         say(f"no baseline for {version}: nothing was judged")
 
 
