@@ -343,6 +343,12 @@ impl Encoded {
         Self { bytes, length: HEAD, counts_at: HEAD }
     }
 
+    /// Of a kind with a window, as far as such are alike: the counts are missing.
+    #[inline]
+    fn of_window(kind: u8, limit: Limit, window: Window, last: Micros) -> Self {
+        Self::of(kind).field(limit.get()).field(window.as_micros()).counts_follow().field(last.get())
+    }
+
     #[inline]
     fn field(mut self, value: u64) -> Self {
         let end = self.length + 8;
@@ -413,12 +419,7 @@ impl Form for fixed_window::State {
     #[inline(always)]
     fn write(&self, kind: u8) -> Encoded {
         let limiter = self.limiter();
-        Encoded::of(kind)
-            .field(limiter.limit().get())
-            .field(limiter.window().as_micros())
-            .counts_follow()
-            .field(self.last().get())
-            .field(self.count())
+        Encoded::of_window(kind, limiter.limit(), limiter.window(), self.last()).field(self.count())
     }
 }
 
@@ -433,11 +434,7 @@ impl Form for sliding_window::State {
     #[inline(always)]
     fn write(&self, kind: u8) -> Encoded {
         let limiter = self.limiter();
-        Encoded::of(kind)
-            .field(limiter.limit().get())
-            .field(limiter.window().as_micros())
-            .counts_follow()
-            .field(self.last().get())
+        Encoded::of_window(kind, limiter.limit(), limiter.window(), self.last())
             .field(self.current())
             .field(self.previous())
     }

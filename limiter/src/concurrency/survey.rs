@@ -27,7 +27,7 @@ pub(super) struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
-    /// Looks at every row once, and mostly only once.
+    /// Looks at every row; again only where one has expired or is moved.
     pub(super) fn of(state: Option<State<'a>>, now: Micros, holder: Option<Name<'_>>) -> Self {
         let none = Self {
             now,
@@ -48,9 +48,10 @@ impl<'a> Survey<'a> {
             kept
         }));
         let is_live = |kept: &Kept| kept.until > now.get();
-        let others = match all.first <= now.get() {
-            true => Sum::of(state.kept(now, but).map(|(_, kept)| kept).filter(is_live)),
-            false => all,
+        let others = if all.first <= now.get() {
+            Sum::of(state.kept(now, but).map(|(_, kept)| kept).filter(is_live))
+        } else {
+            all
         };
         let mut later =
             own.and_then(|(index, _)| state.rows.get(index)).map_or(0, |row| Kept::seen(row, now).ends_later(row));

@@ -61,7 +61,7 @@ impl<'a> Seen<'a> {
         seen
     }
 
-    /// Looks at every row once, and mostly only once.
+    /// Looks at every row; again only where one has expired.
     fn with_rows(self, state: State<'a>) -> Self {
         let (now, stamp, seen_from) = (self.now.get(), self.stamp.get(), Stamp::new(self.stamp));
         let mut moved = false;
